@@ -2,24 +2,30 @@
 
 Two nodes in network namespaces with a daemon each, and one veth between them without segmentation offload, so that the
 number of packets is the limit. Ringcast, the peers and bare UDP sockets in Python take turns on it. Round trips: all
-processes on one core, and each node on its own. Streams: reliable (tcp), each node on its own core. What is judged is
+processes on one core, and each node on its own. Streams: reliable (tcp), each node on its own core; beside them what
+bare tcp sockets in C carry. What is judged is
 the median, over the rounds, of the ratio of neighbours in time. Needs root; the measuring is the lab's.
 """
 
 from __future__ import annotations
 
+import subprocess
+
 from harness.command import main
+from harness.floors import tcp_stream
 from harness.rows import Row, at_least, at_most, entry, scaled
 from harness.run import Run
 from harness.stats import median, paired_ratio
 from ringcast.lab.measuring.samples import pooled
 from ringcast.lab.push_pull import peer_round_trips, streams
-from ringcast.lab.push_pull.peer_round_trips import OURS, US, Batches, WireNetwork
+from ringcast.lab.push_pull.peer_round_trips import HERE, OURS, THERE, US, Batches, WireNetwork
 from ringcast.lab.push_pull.streams import BIG, LARGE, MANY, SMALL, Kind, Rates
+from ringcast.lab.testbed import affinity
 from ringcast.lab.testbed.cleanup import LabError
 from ringcast.lab.testbed.network import unavailable
 from ringcast.lab.testbed.peers import ADAPTERS
 
+BARE = "bare tcp sockets in C, no messages"
 TRIPS, STREAMS = "round-trips", "streams"
 WIRE = "between two nodes, reliable (tcp), packet by packet"
 ASKED = (
@@ -62,7 +68,7 @@ def measure(run: Run) -> list[Row]:
                 rows += _trips(batches, network.peers.absent)
             if run.wants(STREAMS):
                 rates = streams.measure(network, *((7, 0.15) if run.quick else (15, 0.5)), steps)
-                rows += _streams(rates)
+                rows += _streams(rates, _bare(network, run))
             run.notes += [f"{name} is left out: {reason}" for name, reason in network.peers.absent.items()]
     except LabError as exc:
         rows.append(at_most(f"between nodes: not measured to the end ({exc})", None, "parts", 0.0))
@@ -79,7 +85,21 @@ def _trips(batches: Batches, absent: dict[str, str]) -> list[Row]:
     return rows
 
 
-def _streams(rates: Rates) -> list[Row]:
+def _bare(network: WireNetwork, run: Run) -> list[float]:
+    """Bytes a second that tcp itself carries on this wire; empty, with a note, where that cannot be measured."""
+    cores = affinity.cores()
+    here, there = (network.mesh.bed.node(name) for name in (HERE, THERE))
+    try:
+        return [
+            tcp_stream(here, there, (cores[0], cores[-1]), (128 if run.quick else 512) * LARGE)
+            for _ in range(3 if run.quick else 9)
+        ]
+    except (OSError, subprocess.SubprocessError, LabError) as exc:
+        run.notes.append(f"bare tcp sockets were not measured: {exc}")
+        return []
+
+
+def _streams(rates: Rates, bare: list[float]) -> list[Row]:
     by_round = {key: dict(enumerate(values)) for key, values in rates.items() if values}
     rows = []
     for kind, against, factor, wish in ASKED:
@@ -99,6 +119,8 @@ def _streams(rates: Rates) -> list[Row]:
             if title == kind.title and values:
                 for column, value in (("median", median(values)), ("least", min(values)), ("most", max(values))):
                     rows.append(entry(f"throughput {WIRE}, {title}", name, column, value * _scale(kind), kind.unit))
+    for column, pick in (("median", median), ("least", min), ("most", max)) if bare else ():
+        rows.append(entry(f"throughput {WIRE}, {BIG.title}", BARE, column, pick(bare), BIG.unit))
     return rows
 
 

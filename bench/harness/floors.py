@@ -15,10 +15,12 @@ from pathlib import Path
 
 from harness.process import BENCH
 from harness.run import Run
+from ringcast.lab.testbed.node import Node
 
 FLOORS = ("C UDP ping-pong", "C futex ping-pong", "two asyncio loops and two eventfds")
 BUILD = BENCH.parent / "build" / "bench"
 TIMEOUT_S = 60.0
+TCP_PORT = "7777"
 LINE = "cache line, core to core and back"
 _LINES = 64  # of one round trip of the program
 _SOURCES = dict(
@@ -67,6 +69,20 @@ def ring_stream(program: Path, here: int, there: int, size: int, batch: int, cou
     words = [program, *map(str, (here, there, size, batch, count))]
     done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
     return float(done.stdout.split()[0])
+
+
+def tcp_stream(here: Node, there: Node, cores: tuple[int, int], size: int) -> float:
+    """Bytes a second of a bare tcp stream in C between two nodes. Raises OSError, subprocess.SubprocessError."""
+    program = str(_compile(BENCH / "floor" / "tcp_stream.c"))
+    place = [there.address(), TCP_PORT, str(size)]
+    with there.spawn([program, "receive", str(cores[1]), *place]) as receiver:
+        try:
+            if receiver.stdout is None or receiver.stdout.readline() != "ready\n":
+                raise OSError("the receiver of a bare stream did not begin")
+            here.run([program, "send", str(cores[0]), *place], timeout=TIMEOUT_S)
+            return float(receiver.communicate(timeout=TIMEOUT_S)[0])
+        finally:
+            receiver.kill()
 
 
 def line_ns(run: Run, here: int, there: int) -> float | None:

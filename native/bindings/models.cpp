@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <tuple>
 #include <vector>
@@ -64,6 +65,15 @@ std::vector<double> scores(const Model& model, const std::vector<double>& number
     return out;
 }
 
+// The sums are logarithms: what they are of, at most e^700.
+template <typename Model>
+std::vector<double> powers(const Model& model, const std::vector<double>& numbers) {
+    constexpr double kMostLog = 700.0;
+    std::vector<double> out = scores(model, numbers);
+    for (double& one : out) one = std::exp(std::min(one, kMostLog));
+    return out;
+}
+
 // The label with the lowest sum, or the highest; of equals the first.
 template <typename Model>
 std::size_t best(const Model& model, const std::vector<double>& numbers, bool lowest) {
@@ -82,10 +92,12 @@ void bind_models(nb::module_& m) {
     nb::class_<Trees>(m, "Trees")
         .def(nb::new_(&made), nb::kw_only(), "numbers"_a, "features"_a, "logarithms"_a, "roots"_a, "nodes"_a, "leaves"_a, "labels"_a)
         .def("scores", &scores<Trees>, "numbers"_a)
+        .def("powers", &powers<Trees>, "numbers"_a)
         .def("best", &best<Trees>, "numbers"_a, "lowest"_a);
     nb::class_<Layers>(m, "Layers")
         .def(nb::new_(&layered), nb::kw_only(), "numbers"_a, "features"_a, "logarithms"_a, "networks"_a, "labels"_a)
         .def("scores", &scores<Layers>, "numbers"_a)
+        .def("powers", &powers<Layers>, "numbers"_a)
         .def("best", &best<Layers>, "numbers"_a, "lowest"_a);
 }
 

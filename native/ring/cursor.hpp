@@ -106,6 +106,19 @@ public:
         return lost;
     }
 
+    // The same after several that `peek_run` found.
+    u64 advance_run(std::span<const Record> records) {
+        u64 lost = advance(records.front(), false);
+        if (records.size() == 1) return lost;
+        // Most have all the numbers in between: then only the last place counts.
+        if (!scaled_ && records.back().seq - records.front().seq == records.size() - 1) {
+            from_seq_ = records.back().seq;
+            return lost + advance(records.back(), false);
+        }
+        for (const Record& record : records.subspan(1)) lost += advance(record, false);
+        return lost;
+    }
+
     // The message just peeked is gone; look again.
     Peek overtaken(Record& out) { return search(out); }
 

@@ -866,7 +866,7 @@ class Pump:
         most_bytes_per_s: int = 0,
         seal: ChannelSeal | None = None,
         sender: int = 0,
-        short_headers: bool = False,
+        heads: int = 0,
     ) -> None: ...
     def stop_before(self, seq: int) -> None:
         """Somebody else sends `seq` and what follows; the state is "done" once everything before it is sent."""
@@ -1067,6 +1067,9 @@ class Trees:
     def scores(self, numbers: Sequence[float]) -> list[float]:
         """The sum of the leaves, by label. Raises ValueError."""
 
+    def powers(self, numbers: Sequence[float]) -> list[float]:
+        """e to the power of each of the sums, at most e^700. Raises ValueError."""
+
     def best(self, numbers: Sequence[float], lowest: bool) -> int:
         """The label with the lowest sum, or the highest; of equals the first. Raises ValueError."""
 
@@ -1087,6 +1090,9 @@ class Layers:
 
     def scores(self, numbers: Sequence[float]) -> list[float]:
         """The sum of the networks, by label. Raises ValueError."""
+
+    def powers(self, numbers: Sequence[float]) -> list[float]:
+        """e to the power of each of the sums, at most e^700. Raises ValueError."""
 
     def best(self, numbers: Sequence[float], lowest: bool) -> int:
         """The label with the lowest sum, or the highest; of equals the first. Raises ValueError."""

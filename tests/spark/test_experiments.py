@@ -177,6 +177,11 @@ def test_cells_are_all_samples_of_all_repetitions_of_the_last_run(spark: SparkSe
     spans = {(row["least"], row["most"]) for row in rows}
     assert spans == {(min(flat), max(flat)) for some in batches.values() for flat in [np.ravel(some).tolist()]}
     told = types.SimpleNamespace(rows=lambda table: rows)
+    in_python = sampled.InPython(sampled.values("yarp", batches, "round_trip_under_load", "s"))
+    for cell, row in sampled.rows_of(in_python, "yarp", "round_trip_under_load", Cell).items():
+        said = sampled.rows_of(told, "yarp", "round_trip_under_load", Cell)[cell]
+        for name in ("samples", "mean", "std", "p50", "p95", "p99", "least", "most", "total"):
+            assert said[name] == pytest.approx(row[name]), name
     found = sampled.summaries(told, "yarp", "round_trip_under_load", Cell, batches)
     assert len(found) == 2
     for cell, summary in found.items():

@@ -102,11 +102,12 @@ nb::dict delivery_counters(const Delivery& delivery) {
 }
 
 std::unique_ptr<Pump> make_pump(int ring_fd, int bell_fd, int socket_fd, u64 depth, u64 capacity_bytes, u64 incarnation, u64 key, u64 every,
-                                u64 first_seq, bool reliable, bool stream, u32 chunk, u64 most_bytes_per_s, Seal seal, u32 sender, bool short_headers) {
+                                u64 first_seq, bool reliable, bool stream, u32 chunk, u64 most_bytes_per_s, Seal seal, u32 sender, u32 heads) {
     auto ring = std::make_shared<const RingView>(ring_fd, Geometry::of(depth, capacity_bytes), incarnation);
     check_page(bell_fd, kPage);
     return std::make_unique<Pump>(std::move(ring), map_plain(bell_fd, kPage, Access::write), duplicate(socket_fd),
-                                  PumpSpec{key, every, first_seq, reliable, stream, static_cast<std::uint16_t>(chunk), most_bytes_per_s, std::move(seal), sender, short_headers});
+                                  PumpSpec{key, every, first_seq, reliable, stream, static_cast<std::uint16_t>(chunk), most_bytes_per_s, std::move(seal), sender,
+                                           wire::known_of(heads)});
 }
 
 template <typename Taker>
@@ -315,7 +316,7 @@ void bind_path(nb::module_& m) {
     nb::class_<Pump>(m, "Pump")
         .def(nb::new_(&make_pump), "ring_fd"_a, "bell_fd"_a, "socket_fd"_a, nb::kw_only(), "depth"_a, "capacity_bytes"_a, "incarnation"_a,
              "key"_a, "every"_a = 1, "first_seq"_a = 0, "reliable"_a = false, "stream"_a = true, "chunk"_a = 0, "most_bytes_per_s"_a = 0,
-             "seal"_a.none() = nb::none(), "sender"_a = 0, "short_headers"_a = false)
+             "seal"_a.none() = nb::none(), "sender"_a = 0, "heads"_a = 0)
         .def("stop_before", &Pump::stop_before, "seq"_a)
         .def("close", &closed<Pump>)
         .def_prop_ro("state", &state_name)

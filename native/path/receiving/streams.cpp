@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "path/receiving/rest.hpp"
 #include "path/receiving/sealed_stream.hpp"
 #include "ring/counters.hpp"
 #include "ring/failure.hpp"
@@ -42,25 +43,25 @@ void doze(int epoll, long for_ns) {
 // One stream of frames. Small messages are parsed out of a buffer, the bytes of long ones are read into the ring.
 class Streams::Stream {
 public:
-    enum class Step { again, drained, paused, ended };
+    enum class Step { again, drained, resting, paused, ended };
 
     Stream(std::shared_ptr<Mirror> mirror_, Descriptor fd_) : mirror(std::move(mirror_)), fd(std::move(fd_)), buffer_(kStreamBuffer), before_(mirror->spec().every) {
         if (mirror->records() != nullptr) sealed_ = std::make_unique<SealedStream>(*mirror->records());
     }
 
-    // Read until the kernel has no more (`drained`), the ring no room (`paused`), or the other side is gone.
+    // Read until the kernel has no more (`drained`, or `resting` where it is going to have a lot), the ring no room
+    // (`paused`), or the other side is gone.
     Step pump() {
-        // What was read ahead is not told of again.
-        for (int rounds = 0; rounds < 16 || (sealed_ && sealed_->pending()); ++rounds) {
-            const Step step = long_at_ != nullptr ? fill_long() : fill_buffer();
-            if (step != Step::again) return step;
-        }
-        return Step::again;
+        came_ = 0;
+        emptied_ = false;
+        const Step step = pump_all();
+        return step == Step::drained && rest_.due(came_, steady_ns()) ? Step::resting : step;
     }
 
     std::shared_ptr<Mirror> mirror;
     Descriptor fd;
-    bool paused = false;
+    bool paused = false;   // not among those that epoll watches
+    bool resting = false;  // and only for a moment
     bool awaits = false;   // its readers' doorbell, in the watch
     u32 fruitless = 0;     // looks that found no room
     u32 wants_bytes = 0;   // room for the message that waits
@@ -68,6 +69,16 @@ public:
     bool proven() const { return !sealed_ || sealed_->proven(); }
 
 private:
+    Step pump_all() {
+        // What was read ahead is not told of again.
+        for (int rounds = 0; rounds < 16 || (sealed_ && sealed_->pending()); ++rounds) {
+            const Step step = long_at_ != nullptr ? fill_long() : fill_buffer();
+            if (step != Step::again) return step;
+            if (emptied_) return Step::drained;
+        }
+        return Step::again;
+    }
+
     Step outcome(ssize_t n) const {
         if (n > 0) return Step::again;
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return Step::drained;
@@ -75,9 +86,11 @@ private:
     }
 
     ssize_t read(std::byte* to, std::size_t most) {
-        if (!sealed_) return ::read(fd.get(), to, most);
-        const ssize_t n = sealed_->read(fd.get(), to, most);
-        if (sealed_->forged()) mirror->forged();
+        const ssize_t n = sealed_ ? sealed_->read(fd.get(), to, most) : ::read(fd.get(), to, most);
+        if (n > 0) came_ += static_cast<u64>(n);
+        // That there was no more is known; what came since is told of again. Of sealed records some are read ahead.
+        emptied_ = n > 0 && !sealed_ && static_cast<std::size_t>(n) < most;
+        if (sealed_ && sealed_->forged()) mirror->forged();
         return n;
     }
 
@@ -94,11 +107,11 @@ private:
         return Step::again;
     }
 
-    // While a long message comes, this thread is not woken for every packet of it: that is the sender's core at work. What
-    // is sealed is read record by record.
-    void wake_from(u32 rest) {
+    // While a long message comes slowly, this thread is not woken for every packet of it. Fast ones are left alone instead:
+    // what is not to be read yet, the kernel would acknowledge packet by packet. What is sealed is read record by record.
+    void wake_from(u32 left) {
         if (sealed_) return;
-        const int least = static_cast<int>(std::clamp<u32>(rest, 1, kLeastRead));
+        const int least = rest_.fast() ? 1 : static_cast<int>(std::clamp<u32>(left, 1, kLeastRead));
         if (std::exchange(wakes_from_, least) != least) setsockopt(fd.get(), SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
     }
 
@@ -116,15 +129,15 @@ private:
         std::size_t at = 0;
         Step step = Step::again;
         for (;;) {
-            wire::Header h;
-            std::size_t head = 0;
-            const wire::Parse parsed = before_.parse_untrusted({buffer_.data() + at, have_ - at}, mirror->spec().key, h, head);
+            wire::Frame frame;
+            const wire::Parse parsed = before_.parse_untrusted({buffer_.data() + at, have_ - at}, mirror->spec().key, frame);
+            const wire::Header& h = frame.header;
             if (parsed == wire::Parse::truncated) break;
             if (parsed != wire::Parse::ok || h.length > mirror->ring().geometry().most_message() || !mirror->wanted(h)) {
                 step = Step::ended;  // a stream has no next datagram to wait for: nothing after this makes sense
                 break;
             }
-            const std::size_t rest = have_ - at - head;
+            const std::size_t rest = have_ - at - frame.head_bytes;
             const bool is_long = h.length > kStreamBuffer / 4;
             if (!is_long && rest < h.length) break;
             if (!mirror->room(h.length)) {
@@ -134,9 +147,9 @@ private:
             }
             std::byte* to = mirror->claim(h.length);
             const std::size_t here = std::min<std::size_t>(rest, h.length);
-            copy_in(to, buffer_.data() + at + head, here);
-            at += head + here;
-            before_.is(h);
+            copy_in(to, buffer_.data() + at + frame.head_bytes, here);
+            at += frame.head_bytes + here;
+            before_.is(frame);
             if (here == h.length) {
                 mirror->complete(h);
                 continue;
@@ -157,6 +170,9 @@ private:
     std::vector<std::byte> buffer_;
     std::size_t have_ = 0;
     wire::FrameReader before_;
+    Rest rest_;
+    u64 came_ = 0;          // bytes, in this look
+    bool emptied_ = false;  // by the last read
     int wakes_from_ = 1;
     std::unique_ptr<SealedStream> sealed_;  // none on a mesh without identities
     wire::Header long_;
@@ -258,7 +274,8 @@ void Streams::run() {
         take_news();
         const bool pausing = std::any_of(streams_.begin(), streams_.end(), [](const auto& s) { return s->paused && !s->awaits; });
         const bool awaiting = std::any_of(streams_.begin(), streams_.end(), [](const auto& s) { return s->awaits; });
-        if (pausing) doze(epoll_.get(), pause_ns);
+        const bool resting = std::any_of(streams_.begin(), streams_.end(), [](const auto& s) { return s->resting; });
+        if (pausing) doze(epoll_.get(), resting ? Rest::kNs : pause_ns);
         const int n = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), pausing ? 0 : awaiting ? kSliceMs : -1);
         add(rounds_, 1);
         for (int i = 0; i < n; ++i) {
@@ -283,7 +300,8 @@ void Streams::serve(Stream* stream) {
     stream->mirror->announce();
     if (stream->mirror->counters().messages.load(std::memory_order_relaxed) != before) moved_ = true;
     if (step == Stream::Step::ended) return end(stream);
-    const bool paused = step == Stream::Step::paused;
+    stream->resting = step == Stream::Step::resting;
+    const bool paused = stream->resting || step == Stream::Step::paused;
     if (paused == stream->paused) return;
     stream->paused = paused;
     stream->fruitless = 0;
@@ -302,7 +320,7 @@ void Streams::retry_paused() {
         const std::shared_ptr<Mirror> mirror = stream->mirror;
         serve(stream);
         if (std::none_of(streams_.begin(), streams_.end(), [&](const auto& s) { return s.get() == stream; }) || !stream->paused) continue;
-        stream->fruitless = mirror->counters().messages.load(std::memory_order_relaxed) != before ? 0 : stream->fruitless + 1;
+        stream->fruitless = stream->resting || mirror->counters().messages.load(std::memory_order_relaxed) != before ? 0 : stream->fruitless + 1;
         if (stream->fruitless >= kMostLooks) await_readers(*stream);
     }
 }

@@ -19,10 +19,10 @@ constexpr std::size_t kMostRunMessage = 1024;
 // So many are sent at once.
 constexpr std::size_t kSealedRecords = 4;
 
-// A reliable publisher waits for what a batch holds: with a quarter of the ring it goes on while that is sent.
+// A reliable publisher waits for what a batch holds: with half of the ring it fills the other half while that is sent.
 std::size_t most_of(const RingPtr& ring, const PumpSpec& spec) {
     const std::size_t most = spec.stream ? 4096 : Link::kBatch;
-    return spec.reliable ? std::clamp<std::size_t>(ring->geometry().depth / 4, 1, most) : most;
+    return spec.reliable ? std::clamp<std::size_t>(ring->geometry().depth / 2, 1, most) : most;
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ Pump::Pump(RingPtr ring, Mapping bell, Descriptor socket, const PumpSpec& spec)
       most_(most_of(ring, spec)),
       link_(Descriptor(spec.stream ? -1 : dup(socket_.get())), 0, spec.key, spec.every, spec.chunk, UINT64_MAX,
             spec.seal && !spec.stream ? spec.seal->sealer(spec.sender) : nullptr),
-      frames_(spec.key, spec.every, spec.short_headers),
+      frames_(spec.key, spec.every, spec.heads),
       read_to_(spec.first_seq),
       next_seq_(spec.first_seq),
       buffer_(kBatchBytes),
@@ -140,37 +140,61 @@ bool Pump::fill_run() {
     if (!spec_.stream || spec_.every > 1 || pressed_) return false;
     std::array<Record, kMostClaimed> records;
     Reader::Member* from;
-    const std::size_t found = reader_.poll_run(kMostRunMessage, {records.data(), std::min<std::size_t>(records.size(), most_ - batch_.size())}, from);
+    std::size_t found = reader_.poll_run(kMostRunMessage, {records.data(), std::min<std::size_t>(records.size(), most_ - batch_.size())}, from);
+    const u64 stop = stop_before_.load();
+    while (found > 0 && records[found - 1].seq >= stop) --found;
     if (found < 2) return false;
     const RingView& ring = *from->cursor->ring();
     const wire::FrameWriter before = frames_;
     const std::size_t first = batch_.size(), begin = filled_;
-    const u64 stop = stop_before_.load();
     bool marked = false;
     for (std::size_t i = 0; i < found; ++i) {
         const Record& record = records[i];
-        Outgoing message{record.seq, record.event_ns, record.sent_ns, record.flags, static_cast<u32>(record.length), nullptr};
-        const std::size_t head = frames_.head_bytes(message), need = head + record.length;
-        if (record.seq >= stop || filled_ + need > buffer_.size()) break;
-        std::byte* const to = buffer_.data() + filled_;
-        ring.copy_unchecked(record, to + head);
-        message.bytes = to + head;
-        frames_.put(message, to);
+        batch_.push_back({record.seq, record.event_ns, record.sent_ns, record.flags, static_cast<u32>(record.length), nullptr});
         marked |= class_of(record.flags) != 0;
-        filled_ += need;
-        batch_.push_back(message);
     }
-    const std::size_t taken = batch_.size() - first;
+    std::size_t taken = 0;
+    while (taken < found) {
+        const std::size_t count = copy_together(ring, {records.data() + taken, found - taken}, {batch_.data() + first + taken, found - taken});
+        if (count == 0) break;
+        taken += count;
+    }
     if (taken == 0 || !ring.intact_after(records[0])) {
         frames_ = before;
         filled_ = begin;
         batch_.resize(first);
         return false;
     }
+    batch_.resize(first + taken);
     marked_ |= marked;
-    for (std::size_t i = 0; i < taken; ++i) add(lost_, reader_.taken(*from, records[i], records[i].sent_ns, false));
+    // Nobody asks this reader how much it took, or when.
+    if (const u64 lost = from->cursor->advance_run({records.data(), taken}); lost != 0) add(lost_, lost);
     read_to_ = records[taken - 1].seq + 1;
     return true;
+}
+
+// As many of these as have one header, and whether they were overwritten is not known yet; 0 when there is no room.
+std::size_t Pump::copy_together(const RingView& ring, std::span<const Record> records, std::span<Outgoing> messages) {
+    std::size_t count = frames_.together(messages);
+    const std::size_t length = messages[0].length, room = buffer_.size() - filled_;
+    const std::size_t head = count > 1 ? wire::kShortBytes : frames_.head_bytes(messages[0]);
+    if (room < head + length) return 0;
+    if (length > 0) count = std::min(count, (room - head) / length);
+    std::byte* to = buffer_.data() + filled_;
+    if (count > 1)
+        frames_.put_run(messages[0], count, to);
+    else
+        frames_.put(messages[0], to);
+    to += head;
+    for (std::size_t i = 0; i < count;) {
+        // What lies one behind the other in the ring is copied at once.
+        std::size_t end = i + 1;
+        while (end < count && records[end].pos == records[end - 1].pos + length) ++end;
+        copy_out(to, ring.bytes(records[i]), (end - i) * length);
+        for (; i < end; ++i, to += length) messages[i].bytes = to;
+    }
+    filled_ = static_cast<std::size_t>(to - buffer_.data());
+    return count;
 }
 
 bool Pump::flush() {

@@ -33,7 +33,7 @@ struct PumpSpec {
     u64 most_bytes_per_s = 0;  // datagrams only; 0 is unpaced
     std::shared_ptr<seal::ChannelSeal> seal{};  // none on a mesh without identities
     u32 sender = 0;                           // its own number among those who seal
-    bool short_headers = false;               // the receiver of the stream knows them
+    wire::Heads heads = wire::Heads::whole;   // what the receiver of the stream knows
 };
 
 class Pump {
@@ -60,6 +60,7 @@ private:
     bool gone() const;  // the other side closed its end of the stream
     bool fill();   // false when there was nothing
     bool fill_run();
+    std::size_t copy_together(const RingView& ring, std::span<const Record> records, std::span<Outgoing> messages);
     bool flush();  // false when the other side is gone
     bool send_stream();
     bool send_marked();  // message by message, by class

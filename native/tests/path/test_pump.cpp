@@ -123,7 +123,7 @@ TEST(pump, a_reliable_pump_keeps_its_place_at_what_it_could_not_send) {
 }
 
 TEST(pump, small_messages_are_taken_together_and_come_as_they_were_sent) {
-    for (const bool short_headers : {false, true}) {
+    for (const wire::Heads heads : {wire::Heads::whole, wire::Heads::shortened, wire::Heads::runs}) {
         auto [near, far] = SocketPair(SOCK_STREAM);
         Streams streams;
         ChannelSpec how = spec();
@@ -131,7 +131,7 @@ TEST(pump, small_messages_are_taken_together_and_come_as_they_were_sent) {
         const auto mirror = streams.open(how);
         streams.add_stream(kKey, std::move(far));
         Rig rig(4096, 1 << 20);
-        Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {.key = kKey, .reliable = true, .short_headers = short_headers});
+        Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {.key = kKey, .reliable = true, .heads = heads});
         pump.stop_before(999);
         // Now and then one that is too long to be taken with others, or of a class of its own. The pump sleeps until all are there.
         for (u64 i = 0; i < 1100; ++i) {
@@ -170,7 +170,7 @@ TEST(pump, what_is_overwritten_while_small_messages_are_taken_together_is_lost_a
     const auto mirror = streams.open(how);
     streams.add_stream(kKey, std::move(far));
     Rig rig(64, 8192);
-    Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {.key = kKey, .short_headers = true});
+    Pump pump(rig.shared_view(), Mapping::lent(rig.writer.bell_memory()), copy_of(near), {.key = kKey, .heads = wire::Heads::runs});
     const u64 count = 4000 * kEffort;
     for (u64 i = 0; i < count; ++i) {
         rig.send_pattern(8 + i % 64);

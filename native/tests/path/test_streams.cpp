@@ -83,6 +83,24 @@ TEST(streams, a_second_one_with_the_same_key_overwrites_nothing) {
     CHECK(recv(second.near.get(), &c, 1, 0) <= 0);
 }
 
+TEST(streams, one_that_comes_fast_and_ends_is_read_to_its_end) {
+    Streams streams;
+    ChannelSpec spec = stream_spec(true);
+    spec.depth = 4096;
+    spec.capacity_bytes = 64 << 20;
+    const auto mirror = streams.open(spec);
+    Connection connection;
+    streams.add_stream(kKey, std::move(connection.far));
+    // Long ones and short ones in turn, faster than what is left to gather: 32 MiB in all.
+    constexpr u64 kMany = 320;
+    for (u64 seq = 0; seq < kMany; ++seq) connection.send_frame(seq, seq % 2 == 0 ? 200'000 : 64);
+    connection.near.reset();
+    until([&] { return !streams.ended().empty(); });
+    CHECK_EQ(mirror->counters().messages.load(), kMany);
+    const auto cursor = reader_of(*mirror);
+    for (u64 seq = 0; seq < kMany; ++seq) CHECK_EQ(take(*cursor).seq, seq);
+}
+
 TEST(streams, another_one_takes_over_where_the_first_ended) {
     Streams streams;
     const auto mirror = streams.open(stream_spec());

@@ -233,8 +233,8 @@ void send_run(Rig& rig, const std::vector<std::size_t>& lengths) {
     rig.writer.append_run(parts, Rig::stamp());
 }
 
-// Reads as `recv_many` does: a run where there is one, else one. How many were lost.
-u64 read_out(Cursor& cursor, u64& read, std::size_t most = kMostClaimed) {
+// Reads as `recv_many` does: a run where there is one, else one. Or, with `at_once`, as a pump does. How many were lost.
+u64 read_out(Cursor& cursor, u64& read, std::size_t most = kMostClaimed, bool at_once = false) {
     u64 lost = 0;
     std::vector<Record> run(most);
     for (;;) {
@@ -245,9 +245,10 @@ u64 read_out(Cursor& cursor, u64& read, std::size_t most = kMostClaimed) {
             std::vector<std::byte> bytes(run[i].length);
             CHECK(cursor.ring()->copy(run[i], bytes.data()));
             CHECK(has_pattern(bytes.data(), run[i].seq, run[i].length));
-            lost += cursor.advance(run[i], false);
+            if (!at_once) lost += cursor.advance(run[i], false);
             ++read;
         }
+        if (at_once) lost += cursor.advance_run({run.data(), found});
     }
 }
 
@@ -267,7 +268,7 @@ TEST(cursor, a_run_reads_what_single_looks_would) {
             send_run(rig, lengths);
         }
         sent += lengths.size();
-        if (random() % 2 == 0) CHECK_EQ(read_out(*cursor, read, 1 + random() % kMostClaimed), 0u);
+        if (random() % 2 == 0) CHECK_EQ(read_out(*cursor, read, 1 + random() % kMostClaimed, random() % 2 == 0), 0u);
     }
     CHECK_EQ(read_out(*cursor, read), 0u);
     CHECK_EQ(read, sent);
@@ -275,15 +276,34 @@ TEST(cursor, a_run_reads_what_single_looks_would) {
 }
 
 TEST(cursor, a_run_that_was_overtaken_counts_its_losses) {
+    for (const bool at_once : {false, true}) {
+        Rig rig(512, 1 << 16);
+        const auto cursor = rig.cursor(kEarliest);
+        u64 read = 0, lost = 0;
+        for (int round = 0; round < 40; ++round) {
+            for (int i = 0; i < round; ++i) send_run(rig, std::vector<std::size_t>(32, 64));
+            lost += read_out(*cursor, read, kMostClaimed, at_once);
+        }
+        CHECK(lost > 0);
+        CHECK_EQ(read + lost, rig.writer.next_seq());
+    }
+}
+
+TEST(cursor, numbers_missing_within_a_run_are_lost) {
     Rig rig(512, 1 << 16);
     const auto cursor = rig.cursor(kEarliest);
-    u64 read = 0, lost = 0;
-    for (int round = 0; round < 40; ++round) {
-        for (int i = 0; i < round; ++i) send_run(rig, std::vector<std::size_t>(32, 64));
-        lost += read_out(*cursor, read);
-    }
-    CHECK(lost > 0);
-    CHECK_EQ(read + lost, rig.writer.next_seq());
+    rig.send_pattern(8);
+    u64 read = 0;
+    read_out(*cursor, read);
+    const std::byte bytes[8] = {};
+    const Part part{bytes, sizeof bytes};
+    for (const u64 seq : {1, 2, 5, 6}) rig.writer.append({&part, 1}, sizeof bytes, Rig::stamp(), {seq, seq});
+    rig.writer.announce();
+    std::array<Record, kMostClaimed> run;
+    const std::size_t found = cursor->peek_run(1024, run);
+    CHECK_EQ(found, 4u);
+    CHECK_EQ(cursor->advance_run({run.data(), found}), 2u);
+    CHECK_EQ(cursor->next_due(), 7u);
 }
 
 TEST(cursor, a_run_ends_before_what_is_damaged_or_too_long) {

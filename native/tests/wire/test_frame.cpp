@@ -1,4 +1,6 @@
 // Frames of a stream: what a short header says, and what is not believed.
+#include <random>
+
 #include "tests/rig.hpp"
 #include "wire/frame.hpp"
 
@@ -15,25 +17,39 @@ Outgoing message(u64 seq, i64 sent_ns, u32 length = 64) { return {seq, sent_ns -
 
 // As one end writes it and the other reads it.
 struct Line {
-    explicit Line(u64 every = 1, bool shortens = true) : writer(kOfStream, every, shortens), reader(every) {}
+    explicit Line(u64 every = 1, wire::Heads heads = wire::Heads::runs) : writer(kOfStream, every, heads), reader(every) {}
 
     // How long the header was.
     std::size_t carry(const Outgoing& sent) {
         std::byte bytes[wire::kHeaderBytes];
         const std::size_t said = writer.head_bytes(sent);
         writer.put(sent, bytes);
-        wire::Header h;
-        std::size_t head = 0;
-        for (std::size_t size = 0; size < said; ++size) CHECK(reader.parse_untrusted({bytes, size}, kOfStream, h, head) == Parse::truncated);
-        CHECK(reader.parse_untrusted({bytes, said}, kOfStream, h, head) == Parse::ok);
-        CHECK_EQ(head, said);
-        CHECK_EQ(h.seq, sent.seq);
-        CHECK_EQ(h.sent_ns, sent.sent_ns);
-        CHECK_EQ(h.event_ns, sent.event_ns);
-        CHECK_EQ(h.length, sent.length);
-        CHECK_EQ(u32{h.flags}, sent.flags);
-        reader.is(h);
-        return head;
+        take({bytes, said}, sent);
+        return said;
+    }
+
+    // All that one header can stand for, from the first on: how many.
+    std::size_t carry_run(std::span<const Outgoing> sent) {
+        const std::size_t count = writer.together(sent);
+        CHECK(count > 1);
+        std::byte bytes[wire::kShortBytes];
+        writer.put_run(sent[0], count, bytes);
+        take(bytes, sent[0]);
+        for (std::size_t i = 1; i < count; ++i) take({}, sent[i]);
+        return count;
+    }
+
+    void take(std::span<const std::byte> bytes, const Outgoing& sent) {
+        wire::Frame frame;
+        for (std::size_t size = 0; size < bytes.size(); ++size) CHECK(reader.parse_untrusted(bytes.first(size), kOfStream, frame) == Parse::truncated);
+        CHECK(reader.parse_untrusted(bytes, kOfStream, frame) == Parse::ok);
+        CHECK_EQ(frame.head_bytes, bytes.size());
+        CHECK_EQ(frame.header.seq, sent.seq);
+        CHECK_EQ(frame.header.sent_ns, sent.sent_ns);
+        CHECK_EQ(frame.header.event_ns, sent.event_ns);
+        CHECK_EQ(frame.header.length, sent.length);
+        CHECK_EQ(u32{frame.header.flags}, sent.flags);
+        reader.is(frame);
     }
 
     wire::FrameWriter writer;
@@ -75,23 +91,107 @@ TEST(frame, of_a_scaled_stream_the_next_is_one_step_on) {
 }
 
 TEST(frame, to_who_does_not_know_short_ones_none_is_sent) {
-    Line line(1, false);
+    Line line(1, wire::Heads::whole);
     for (u64 seq = 0; seq < 4; ++seq) CHECK_EQ(line.carry(message(seq, 1000)), wire::kHeaderBytes);
+}
+
+TEST(frame, what_was_sent_together_has_one_header) {
+    for (const u64 every : {u64{1}, u64{3}}) {
+        Line line(every);
+        line.carry(message(0, 1000));
+        std::vector<Outgoing> sent;
+        for (u64 i = 1; i <= 300; ++i) sent.push_back(message(i * every, 2000));
+        CHECK_EQ(line.carry_run(sent), wire::kMostRun);
+        CHECK_EQ(line.carry_run(std::span(sent).subspan(wire::kMostRun)), 300 - wire::kMostRun);
+        // And the next follows the last of them.
+        CHECK_EQ(line.carry(message(301 * every, 2001)), wire::kShortBytes);
+    }
+}
+
+TEST(frame, messages_without_bytes_are_sent_together_too) {
+    Line line;
+    line.carry(message(0, 1000));
+    const std::vector<Outgoing> sent{message(1, 1001, 0), message(2, 1001, 0), message(3, 1001, 0)};
+    CHECK_EQ(line.carry_run(sent), 3u);
+}
+
+TEST(frame, a_run_ends_where_something_differs) {
+    Line line;
+    CHECK_EQ(line.writer.together(std::vector{message(0, 1000), message(1, 1000)}), 1u);  // nothing was before
+    line.carry(message(0, 1000));
+    const auto run = [&](auto change) {
+        std::vector sent{message(1, 1001), message(2, 1001), message(3, 1001)};
+        change(sent[2]);
+        return line.writer.together(sent);
+    };
+    CHECK_EQ(run([](Outgoing&) {}), 3u);
+    CHECK_EQ(run([](Outgoing& m) { m.length = 63; }), 2u);
+    CHECK_EQ(run([](Outgoing& m) { m.sent_ns += 1; }), 2u);
+    CHECK_EQ(run([](Outgoing& m) { m.event_ns += 1; }), 2u);
+    CHECK_EQ(run([](Outgoing& m) { m.flags = 3; }), 2u);
+    CHECK_EQ(run([](Outgoing& m) { m.seq = 4; }), 2u);
+    const u32 most = wire::kMostRunLength;
+    CHECK_EQ(line.writer.together(std::vector{message(1, 1001, most), message(2, 1001, most)}), 2u);
+    CHECK_EQ(line.writer.together(std::vector{message(1, 1001, most + 1), message(2, 1001, most + 1)}), 1u);
+    CHECK_EQ(line.writer.together(std::vector{message(2, 1001), message(3, 1001)}), 1u);  // one is missing
+}
+
+TEST(frame, to_who_does_not_know_runs_none_is_sent) {
+    Line line(1, wire::Heads::shortened);
+    line.carry(message(0, 1000));
+    CHECK_EQ(line.writer.together(std::vector{message(1, 1001), message(2, 1001)}), 1u);
+}
+
+TEST(frame, what_a_later_receiver_knows_besides_is_not_sent) {
+    CHECK(wire::known_of(0) == wire::Heads::whole);
+    CHECK(wire::known_of(1) == wire::Heads::shortened);
+    CHECK(wire::known_of(2) == wire::Heads::runs);
+    CHECK(wire::known_of(77) == wire::Heads::runs);
+}
+
+TEST(frame, a_run_of_none_is_malformed) {
+    Line line;
+    line.carry(message(0, 1000));
+    const u32 words[2] = {wire::kRunMark | 64 << 16, 0};
+    wire::Frame out;
+    CHECK(line.reader.parse_untrusted(std::as_bytes(std::span(words)), kOfStream, out) == Parse::malformed);
+}
+
+TEST(frame, whatever_comes_is_a_frame_or_refused) {
+    std::mt19937_64 random(120);
+    for (int round = 0; round < 20'000; ++round) {
+        Line line;
+        line.carry(message(0, 1000));
+        std::vector<std::byte> bytes(random() % 128);
+        for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() % 3 == 0 ? random() : 0x09 + random() % 2);
+        for (std::size_t at = 0;;) {
+            wire::Frame frame;
+            const Parse parsed = line.reader.parse_untrusted(std::span(bytes).subspan(at), kOfStream, frame);
+            if (parsed != Parse::ok) break;
+            CHECK(at + frame.head_bytes <= bytes.size());
+            CHECK(frame.head_bytes != 0 || frame.more < wire::kMostRun);
+            if (frame.header.length > bytes.size() - at - frame.head_bytes) break;
+            at += frame.head_bytes + frame.header.length;
+            line.reader.is(frame);
+        }
+    }
 }
 
 TEST(frame, what_cannot_be_is_malformed) {
     const wire::FrameReader reader(1);
-    wire::Header out;
-    std::size_t head = 0;
+    wire::Frame out;
     std::byte bytes[wire::kHeaderBytes] = {};
-    bytes[0] = static_cast<std::byte>(wire::kShortMark);
-    CHECK(reader.parse_untrusted(bytes, kOfStream, out, head) == Parse::malformed);  // nothing was before it
+    for (const u32 mark : {wire::kShortMark, wire::kRunMark}) {
+        bytes[0] = static_cast<std::byte>(mark);
+        bytes[1] = std::byte{7};
+        CHECK(reader.parse_untrusted(bytes, kOfStream, out) == Parse::malformed);  // nothing was before it
+    }
     const auto whole = [&](auto change) {
         wire::Header h;
         h.key = kOfStream;
         change(h);
         std::memcpy(bytes, &h, sizeof h);
-        return reader.parse_untrusted(bytes, kOfStream, out, head);
+        return reader.parse_untrusted(bytes, kOfStream, out);
     };
     CHECK(whole([](wire::Header&) {}) == Parse::ok);
     CHECK(whole([](wire::Header& h) { h.key = 1; }) == Parse::malformed);

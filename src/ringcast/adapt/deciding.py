@@ -1,10 +1,12 @@
 """Which transport a tag is to be carried by now, and whether that is worth a change. Pure.
 
-Promises come first: what is not reliable, not ordered or loses more than was accepted is no candidate. Then a model
+Promises come first: what is not reliable, not ordered or loses more than was accepted is no candidate. Nor is what
+would take more than a share of the line, while something else fits (`lines`). Then a model
 ranks the candidates for the environment; outside what it learned from, and without one, a rule does. A change costs:
 the better one must be better by a margin, look after look (`SETTLED`), and the last change must be `REST_S` ago, or
 twice as long each time that it would go back to where it came from. So in a steady environment nothing wanders. When
-what carries the stream now is no candidate any more, the change is made at once.
+what carries the stream now is no candidate any more, the change is made at once; where the line is the reason, to other
+parameters of the same channel first, if these fit.
 """
 
 from __future__ import annotations
@@ -16,7 +18,18 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ringcast.adapt.environment import Environment
-from ringcast.adapt.foretelling import Candidate, expected_loss, known, lost_share, more_packets, rule
+from ringcast.adapt.features import HEADS_BYTES, REPAIR_HEADS_BYTES
+from ringcast.adapt.foretelling import (
+    Candidate,
+    bytes_sent,
+    expected_loss,
+    fits,
+    known,
+    lost_share,
+    more_packets,
+    rule,
+)
+from ringcast.adapt.lines import KEPT_SHARE, SHARE, load
 from ringcast.adapt.model import Chooser
 from ringcast.adapt.names import Makeup, carried, makeup
 from ringcast.adapt.wanting import Wish
@@ -41,6 +54,8 @@ class Ranking(NamedTuple):
     by: str
     margin: float = MARGIN
     costs: bool = True
+    thin: bool = False
+    """Whether something is left out because it would fill the line."""
 
     def score(self, transport: str) -> float | None:
         for name, score in self.candidates:
@@ -53,14 +68,28 @@ Serves = Callable[[str, Wish], bool]
 """Whether a transport keeps what is promised."""
 
 
+_Label = tuple[int, str, float, bool, Makeup]
+_Group = tuple[float, bool, bool, list[_Label]]
+"""Labels that put the same on the line: repairs for each message; to each receiver by itself; again what is lost."""
+
+
 class _Plan(NamedTuple):
     """What of a ranking does not depend on the environment: the labels of a model that keep a promise, by their number,
     with the name that daemons write, what its packets count, whether it asks again, and what else it says."""
 
-    labels: list[tuple[int, str, float, bool, Makeup]]
+    labels: list[_Label]
     by: str
     margin: float
     costs: bool
+    repairs: float
+    """The most for a message, at any rate, of labels that send once for all."""
+    repairs_each: float
+    """And of those that send to each receiver by itself; below 0 where there is none."""
+
+
+_LONGER = REPAIR_HEADS_BYTES - HEADS_BYTES
+FASTEST_HZ = 2_000
+"""Blocks of faster streams are full before they go out."""
 
 
 # A decision takes microseconds, and reading names would be most of them.
@@ -73,42 +102,108 @@ def _plan(model: Chooser, metric: str, reliable: bool, ordered: bool, serves: Se
         for at, name in names if serves(name, wish) for made in [makeup(name)]
     ]  # fmt: skip
     margin = FINE_MARGIN if model.predicts_costs else MARGIN
-    return _Plan(labels, f"the {model.family} for {metric}", margin, model.predicts_costs)
+    slowest = [load(made, 0.0) for *_, made in labels]
+    once = max((one.repairs for one in slowest if not one.each), default=0.0)
+    alone = max((one.repairs for one in slowest if one.each), default=-1.0)
+    return _Plan(labels, f"the {model.family} for {metric}", margin, model.predicts_costs, once, alone)
+
+
+@lru_cache(256)
+def _groups(model: Chooser, metric: str, reliable: bool, ordered: bool, serves: Serves, rate_hz: int) -> list[_Group]:
+    """The labels of that plan at a rate: the slower, the fewer messages there are in a block of parity."""
+    alike: dict[tuple[float, bool, bool], list[_Label]] = {}
+    for label in _plan(model, metric, reliable, ordered, serves).labels:
+        alike.setdefault(load(label[4], rate_hz), []).append(label)
+    return [(*of, members) for of, members in alike.items()]
 
 
 _score = itemgetter(1)
 _new = tuple.__new__
 
 
-def ranked(environment: Environment, wish: Wish, model: Chooser | None, serves: Serves) -> Ranking:
-    """Of what serves, and can be expected to lose no more than is accepted. What serves is asked once for each model
-    and promise."""
+def ranked(
+    environment: Environment, wish: Wish, model: Chooser | None, serves: Serves, current: str = ""
+) -> Ranking:  # fmt: skip
+    """Of what serves, can be expected to lose no more than is accepted, and fits the line; `current` may take a little
+    more of it than others. What serves is asked once for each model and promise."""
     by = "no model is loaded, so by the rule"
     if model is not None:
         numbers = environment.numbers()
         beyond = model.beyond(numbers)
         if not beyond:
-            labels, ranked_by, margin, costs = _plan(model, wish.metric, wish.reliable, wish.ordered, serves)
+            every, ranked_by, margin, costs, once, each = _plan(model, wish.metric, wish.reliable, wish.ordered, serves)
+            rate_hz = environment.rate_hz
             rated = model.rated(numbers)
-            loss, most = min(environment.loss_percent / 100, 1.0), wish.loss
+            loss, most, receivers = environment.loss_percent / 100, wish.loss, environment.receivers
+            labels = every
+            # Most lines have room for whatever is sent, and then nothing else is asked of them.
+            packet, line = environment.payload_bytes + HEADS_BYTES, 125_000 * environment.bandwidth_mbit / rate_hz
+            repair, missing = packet + _LONGER, packet * receivers * loss
+            left = SHARE * line - missing
+            if left < packet + once * repair or left < receivers * (packet + each * repair):
+                whole = int(rate_hz) if rate_hz < FASTEST_HZ else FASTEST_HZ
+                groups = _groups(model, wish.metric, wish.reliable, wish.ordered, serves, whole)
+                found = _fitting(groups, packet, repair, receivers, missing, line, current)
+                if len(found) < len(every):
+                    labels = found
             if loss > most:
-                burst, receivers = environment.burst, environment.receivers
+                burst = environment.burst
+                # Without a code all that is lost is missing.
                 fit = [
                     _new(Candidate, (name, rated[at] * effort)) for at, name, effort, again, made in labels
-                    if again or lost_share(made, loss, burst, receivers) <= most
+                    if again or (made[1] and lost_share(made, loss, burst, receivers) <= most)
                 ]  # fmt: skip
             else:
                 fit = [_new(Candidate, (name, rated[at] * effort)) for at, name, effort, _, _ in labels]
+            if not fit and labels is not every:
+                fit = _least(every, rated, environment, most)
             if fit:
                 fit.sort(key=_score)
-                return Ranking(fit, ranked_by, margin, costs)
+                if labels is not every:
+                    ranked_by = _told(ranked_by, len(every) - len(labels))
+                return _new(Ranking, (fit, ranked_by, margin, costs, labels is not every))
             by = "nothing that the model knows will do, so by the rule"
         else:
             by = f"{', '.join(beyond)} beyond what the model learned from, so by the rule"
     names = _serving(known(environment, wish), wish.reliable, wish.ordered, serves)
     if min(environment.loss_percent / 100, 1.0) > wish.loss:
         names = [name for name in names if expected_loss(name, environment) <= wish.loss]
-    return Ranking(rule(environment, wish, names), by)
+    fitting = [name for name in names if fits(name, environment, current)]
+    if names and not fitting:
+        fitting = [min(names, key=lambda name: bytes_sent(name, environment))]
+    out = len(names) - len(fitting)
+    return Ranking(rule(environment, wish, fitting), _told(by, out), thin=out > 0)
+
+
+def _fitting(
+    groups: list[_Group], packet: float, repair: float, receivers: int, missing: float, line: float, current: str
+) -> list[_Label]:  # fmt: skip
+    """Those that leave something of the line: what carries the stream now may take more than what is to replace it.
+    All sizes are of one message: `missing` is what is asked for again, `line` what the line carries until the next one.
+    As `lines.sent` says it, which is not called here: that would take too long."""
+    left, found = SHARE * line, []
+    for repairs, each, again, members in groups:
+        size = packet + repairs * repair
+        if each:
+            size *= receivers
+        if again:
+            size += missing
+        if size <= left:
+            found += members
+        elif size <= KEPT_SHARE * line:
+            found += [label for label in members if label[1] == current]
+    return found
+
+
+def _least(labels: list[_Label], rated: list[float], environment: Environment, most: float) -> list[Candidate]:
+    """Where nothing fits that loses no more than `most`: of what loses no more, the one that sends the least."""
+    found = [(bytes_sent(one[1], environment), one) for one in labels if expected_loss(one[1], environment) <= most]
+    return [Candidate(name, rated[at] * effort) for _, (at, name, effort, *_) in sorted(found)[:1]]
+
+
+@lru_cache(64)
+def _told(by: str, out: int) -> str:
+    return f"{by}, without {out} that would fill the line" if out else by
 
 
 @lru_cache(64)
@@ -143,6 +238,11 @@ class Deciding:
         """What carried it before, and until when."""
         self._not_before = -math.inf
 
+    @property
+    def wavers(self) -> bool:
+        """Whether something else looked better last time."""
+        return self._better[1] > 0
+
     def decide(self, now_s: float, current: str, environment: Environment, ranking: Ranking) -> Decision:
         """`current` is '' where nothing was chosen yet."""
         if not ranking.candidates:
@@ -150,31 +250,58 @@ class Deciding:
         best, present = ranking.candidates[0], ranking.score(current)
         if best.transport == current:
             self._better = ("", 0)
-            return Decision(current, False, "it is the best")
+            return _new(Decision, (current, False, "it is the best", ()))
         if not current or (present is None and environment.messages >= ENOUGH):
+            if current and ranking.thin and (tuned := _tuned(current, ranking)):
+                return self._relieve(now_s, current, tuned, environment, ranking)
             return self._change(now_s, current, best.transport, "{}: best for {}", (ranking.by, environment))
         if environment.messages < ENOUGH:
             return Decision(current, False, "only {} messages were seen", (environment.messages,))
         assert present is not None
         if best.score > present * (1 - ranking.margin):
             self._better = ("", 0)
-            return Decision(current, False, "{} would hardly be better", (best.transport,))
+            return _new(Decision, (current, False, "{} would hardly be better", (best.transport,)))
         times = self._better[1] + 1 if self._better[0] == best.transport else 1
         self._better = best.transport, times
         if times < self._settled:
-            return Decision(
-                current, False, "{} looks better; seen {} of {} times", (best.transport, times, self._settled)
-            )
+            about = best.transport, times, self._settled
+            return _new(Decision, (current, False, "{} looks better; seen {} of {} times", about))
         if now_s < self._not_before:
             return Decision(current, False, "{} is better, and the last change was just now", (best.transport,))
-        about = ranking.by, best.score, present, current, environment
-        return self._change(now_s, current, best.transport, "{}: {:.3g} against {:.3g} of {}, for {}", about)
+        reasons = ranking.by, best.score, present, current, environment
+        return self._change(now_s, current, best.transport, "{}: {:.3g} against {:.3g} of {}, for {}", reasons)
+
+    def _relieve(self, now_s: float, current: str, tuned: str, environment: Environment, ranking: Ranking) -> Decision:
+        """The queue of the line grows each moment, and the nodes agree on another channel through it, while both send.
+        Other parameters need no other channel. What is better still may follow in the next look."""
+        about = ranking.by, environment
+        found = self._change(now_s, current, tuned, "{}: best by the same channel, for {}", about)
+        self._not_before = now_s
+        self._better = ranking.candidates[0].transport, self._settled - 1
+        return found
 
     def _change(self, now_s: float, old: str, new: str, reason: str, about: tuple[object, ...]) -> Decision:
         # Going back to what was left a moment ago is a sign of an environment between two: wait longer each time.
-        back = now_s - self._left.get(new, -math.inf) < LONGEST_REST_S
+        left_s = self._left.get(new)
+        back = left_s is not None and now_s - left_s < LONGEST_REST_S
         self._rest_s = min(2 * self._rest_s, LONGEST_REST_S) if back else self._first_rest_s
         self._not_before = now_s + self._rest_s
         self._left[old] = now_s
         self._better = ("", 0)
-        return Decision(new, True, reason, about)
+        return _new(Decision, (new, True, reason, about))
+
+
+@lru_cache(1024)
+def _kind(transport: str) -> str:
+    """What all names begin with that differ in parameters alone; '' for those without any."""
+    names, colon, _ = transport.partition(":")
+    return names + colon if colon else ""
+
+
+def _tuned(current: str, ranking: Ranking) -> str:
+    """The best candidate that differs from it in parameters alone; '' if there is none."""
+    if kind := _kind(current):
+        for name, _ in ranking.candidates:
+            if name.startswith(kind):
+                return name
+    return ""

@@ -3,13 +3,18 @@
 Counters only grow, so two looks give what happened between them; a channel that was opened again counts from 0. What a
 look brought is kept for a while (`LOOKS`), whichever transport carried it, so that a change of transport forgets
 nothing. When the last look or two say clearly something else than those before (`CHANGED`), the older ones are
-forgotten: the environment is another one. A transport whose receivers see no losses (tcp repairs them in the kernel)
+forgotten: the environment is another one. A stream that stops is in the environment that it was in: looks in which
+nothing came count only when it goes on soon (`PAUSE`), and a rate falls when each of the last looks says so: in one of
+them the stream may have stopped. A transport whose receivers see no losses (tcp repairs them in the kernel)
 adds messages and no losses; for those counts what the senders' kernels sent again. Where nobody tells that, its looks
 are left out of the loss, which stays what it was.
 
 Networks lose packets in bursts, and receivers see runs of messages: the more packets a transport has between two
 messages, the shorter the runs. How many there were is counted, so the length of bursts is told in packets, and is the
 same whatever carries the stream (`_burst`).
+
+The bandwidth is that of the thinnest line on the way, the senders' and the receivers', less what other streams take of
+it. Who only sends is no receiver. While a sender's line is busy, a longer delay is no longer way.
 """
 
 from __future__ import annotations
@@ -21,6 +26,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from ringcast.adapt import lines
+from ringcast.adapt.features import HEADS_BYTES
+from ringcast.adapt.lines import Line, Taken
 from ringcast.control.between.choosing import Counted, Heard
 
 LOOKS = 30
@@ -35,6 +43,8 @@ CHANGED = 5.0
 """Standard deviations by which a loss must differ to be another one."""
 OTHER_RATE = 1.5
 """A rate or a size that differs by this factor is another one."""
+PAUSE = 5
+"""So many looks without a message are part of a slow stream. More are a pause, which says nothing of its rate."""
 ENOUGH_LOST = 20
 """Fewer say nothing of the length of bursts."""
 BY_CHANCE = 2.0
@@ -55,10 +65,13 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     messages: int = 0
 
     def numbers(self) -> dict[str, float]:
+        """As models know lines: each packet is on it for as long as it is long. A queue with a rate lets a few packets
+        pass at once, so where messages come sooner than the line could carry one, that is how fast it is for them."""
+        line, soonest = self.bandwidth_mbit, 8 * (self.payload_bytes + HEADS_BYTES) / self.delay_us
         return {
             "receivers": self.receivers, "loss_percent": self.loss_percent, "burst": self.burst,
             "rate_hz": self.rate_hz, "payload_bytes": self.payload_bytes, "delay_us": self.delay_us,
-            "bandwidth_mbit": self.bandwidth_mbit,
+            "bandwidth_mbit": line if line > soonest else soonest,
         }  # fmt: skip
 
     def __str__(self) -> str:
@@ -140,6 +153,11 @@ class Surroundings:
         self._sent: deque[_Look] = deque(maxlen=looks)
         """Of all senders together, losses alone."""
         self._ways: dict[str, tuple[float, float]] = {}
+        self._empty: list[dict[str, _Look]] = []
+        """Looks in which nothing came, since something did."""
+        self._lines: dict[str, Line] = {}
+        """By who sends."""
+        """Of nodes that send, as of the last look."""
         self.carried_by: set[str] = set()
         """Transports of the channels in the last look: a pinned one, or one that is left, is not what was chosen."""
 
@@ -147,20 +165,34 @@ class Surroundings:
         """Nodes that are not among them receive nothing any more."""
         heard = list(heard)
         self._look_at_senders({one.node: _by_key(one.sent) for one in heard if one.sent})
+        self._lines = {one.node: Line(one.line, one.leaves) for one in heard if one.line > 0}
+        busy = any(line.is_busy for line in self._lines.values())
         told = {one.node: one for one in heard if one.channels}
         self.carried_by = {channel.transport for one in told.values() for channel in one.channels}
         for gone in self._before.keys() - told.keys():
             del self._before[gone], self._looks[gone], self._ways[gone]
+        found: dict[str, _Look] = {}
         for node, one in told.items():
             channels = _by_key(one.channels)
             if node in self._before:
                 then_s, before = self._before[node]
-                self._looks[node].append(_between(now_s - then_s, before, channels))
+                found[node] = _between(now_s - then_s, before, channels)
             else:
                 self._looks[node] = deque(maxlen=self._most)
             self._before[node] = now_s, channels
-            self._ways[node] = one.round_trip_s, one.bandwidth
-        self._forget_another()
+            # Behind a busy line messages wait in its queue: the way is as long as it was at its shortest since then.
+            shortest_s = self._ways[node][0] if busy and node in self._ways else math.inf
+            self._ways[node] = min(one.round_trip_s, shortest_s), one.bandwidth
+        if any(look.messages or look.seen for look in found.values()):
+            # Of a pause nothing counts but that it was.
+            paused = [{node: look._replace(elapsed_s=0.0) for node, look in looks.items()} for looks in self._empty[:1]]
+            for looks in (*(self._empty if len(self._empty) <= PAUSE else paused), found):
+                for node in looks.keys() & self._looks.keys():
+                    self._looks[node].append(looks[node])
+            self._empty = []
+            self._forget_another()
+        elif found:
+            self._empty = [*self._empty, found][: PAUSE + 1]
 
     def _look_at_senders(self, told: dict[str, dict[_Key, Counted]]) -> None:
         looks = [_between(0.0, self._sent_before.get(node, {}), streams) for node, streams in told.items()]
@@ -176,15 +208,52 @@ class Surroundings:
             old = [look for looks in every for look in list(looks)[:-lately]]
             new = [look for looks in every for look in list(looks)[-lately:]]
             if old and new and _differ(_sum(old), _sum(new)):
-                for node, looks in self._looks.items():
-                    self._looks[node] = deque(list(looks)[-lately:], maxlen=self._most)
-                self._sent = deque(list(self._sent)[-lately:], maxlen=self._most)
+                self._keep(lately)
                 return
+        if lately := self._slower():
+            self._keep(lately)
+
+    def _keep(self, lately: int) -> None:
+        for node, looks in self._looks.items():
+            self._looks[node] = deque(list(looks)[-lately:], maxlen=self._most)
+        self._sent = deque(list(self._sent)[-lately:], maxlen=self._most)
+
+    def _slower(self) -> int:
+        """How many of the last looks have a lower rate than those before; 0 if they do not. A stream may have stopped
+        during a look, and gone on during another: two in which something came must say so, or three around a pause."""
+        rates: list[float] = []
+        needed = 2
+        for at in range(1, max(map(len, self._looks.values()), default=0)):
+            look = _sum([looks[-at] for looks in self._looks.values() if len(looks) >= at])
+            if not look.messages:
+                needed = 3
+                continue
+            rates.append(_rate(look))
+            if len(rates) == needed:
+                before = [look for looks in self._looks.values() for look in list(looks)[:-at]]
+                return at if before and max(rates) * OTHER_RATE < _rate(_sum(before)) else 0
+        return 0
 
     def cost(self) -> Cost:
         """What the stream cost between the last two looks, all receivers together."""
-        last = [looks[-1] for looks in self._looks.values() if looks]
+        last = [looks[-1] for looks in self._looks.values() if looks] if not self._empty else []
         return Cost(*(sum(getattr(look, name) for look in last) for name in Cost._fields))
+
+    @property
+    def paused(self) -> bool:
+        """Whether nothing came for so long that the stream is not merely slow."""
+        return len(self._empty) > PAUSE
+
+    def line_is(self, one: Heard) -> None:
+        """Of one sender, between looks."""
+        if one.line > 0:
+            self._lines[one.node] = Line(one.line, one.leaves)
+
+    def line(self) -> float:
+        """Bytes per second that are left for the tag of its senders' lines; 0 where nobody told of them, or nothing
+        came yet."""
+        taken = [_taken(_sum(list(looks))) for looks in self._looks.values() if any(look.messages for look in looks)]
+        return lines.thinnest(self._lines.values(), lines.own(taken, self.carried_by)) if taken else 0.0
 
     def environment(self) -> Environment | None:
         """None while nothing came."""
@@ -196,7 +265,7 @@ class Surroundings:
         losses = _sum(lossy)
         # Of all publishers together a node gets so many; each sends its share of them.
         streams = max((look.streams for look in looks), default=1) or 1
-        bandwidths = [bandwidth for _, bandwidth in self._ways.values() if bandwidth > 0]
+        bandwidths = [one for one in (*(one for _, one in self._ways.values()), self.line()) if one > 0]
         return Environment(
             receivers=len(self._looks),
             loss_percent=100 * losses.skipped / losses.seen if losses.seen else 0.0,
@@ -207,6 +276,15 @@ class Surroundings:
             bandwidth_mbit=8e-6 * min(bandwidths) if bandwidths else ENDLESS_MBIT,
             messages=losses.seen,
         )
+
+
+def _taken(look: _Look) -> Taken:
+    """What was sent to one node: packets that came, and as many more as messages were missing."""
+    if look.elapsed_s <= 0:
+        return Taken(0.0, 0.0)
+    arrived = max(1 - look.skipped / look.seen, 0.5) if look.seen else 1.0
+    packets = max(look.heard / look.of / arrived, 1.0) if look.of else 1.0
+    return Taken(packets * look.messages / look.elapsed_s, look.bytes / look.messages)
 
 
 def _burst(losses: _Look) -> float:
@@ -234,13 +312,16 @@ def _sum(looks: list[_Look]) -> _Look:
     return _Look(elapsed, *map(int, counts))
 
 
+def _rate(look: _Look) -> float:
+    return look.messages / look.elapsed_s if look.elapsed_s > 0 else 0.0
+
+
 def _differ(old: _Look, new: _Look) -> bool:
-    """Whether the same environment would hardly have brought both."""
+    """Whether the same environment would hardly have brought both. Of a rate that fell see `_slower`."""
     if not (old.messages and new.messages and old.elapsed_s > 0 and new.elapsed_s > 0):
         return False
-    rates = new.messages / new.elapsed_s, old.messages / old.elapsed_s
     sizes = new.bytes / new.messages, old.bytes / old.messages
-    if any(max(pair) > OTHER_RATE * min(pair) for pair in (rates, sizes)):
+    if _rate(new) > OTHER_RATE * _rate(old) or max(sizes) > OTHER_RATE * min(sizes):
         return True
     if not (old.seen and new.seen):
         return False
@@ -275,10 +356,23 @@ def _numbered(channels: Iterable[Counted]) -> Iterator[tuple[int, Counted]]:
         seen[one.incarnation, one.transport] += 1
 
 
+def _retuned(key: _Key, before: dict[_Key, Counted], after: dict[_Key, Counted]) -> Counted | None:
+    """What a channel had counted when it had other parameters: it is the same one, and counts on."""
+    incarnation, transport, _ = key
+    for other, then in before.items():
+        if other not in after and other[0] == incarnation and _kind(other[1]) == _kind(transport):
+            return then
+    return None
+
+
+def _kind(transport: str) -> str:
+    return transport.partition(":")[0]
+
+
 def _between(elapsed_s: float, before: dict[_Key, Counted], after: dict[_Key, Counted]) -> _Look:
     messages = size = seen = skipped = gaps = lost = delay_ns = heard = of = 0
     for key, now in after.items():
-        then = before.get(key)
+        then = before.get(key) or _retuned(key, before, after)
         if then is None or then.messages > now.messages:
             then = Counted(now.incarnation, now.transport, 0, 0, 0)
         came = now.messages - then.messages

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ringcast.adapt.environment import Environment
 from ringcast.adapt.features import HEADS_BYTES
+from ringcast.adapt.lines import KEPT_SHARE, SHARE, load, room, sent
 from ringcast.adapt.names import Makeup, makeup
 from ringcast.adapt.wanting import SLACK, Wish
 from ringcast.model.carrier import METRICS
@@ -102,6 +103,19 @@ def wait_s(made: Makeup, environment: Environment) -> float:
     # A later message or a heartbeat reveals a loss, then it is asked for and sent.
     again_s = min(environment.burst * period_s, HEARTBEAT_S) + 2 * way_s
     return 2 * again_s + environment.receivers * SEND_S if made.tcp else again_s
+
+
+def fits(transport: str, environment: Environment, current: str = "") -> bool:
+    """Whether it leaves something of the line: what carries the stream now may take more than what is to replace it."""
+    share = KEPT_SHARE if transport == current else SHARE
+    return bytes_sent(transport, environment) <= room(environment.bandwidth_mbit, environment.rate_hz, share)
+
+
+def bytes_sent(transport: str, environment: Environment) -> float:
+    """By the publisher's node, for each message."""
+    loss = min(environment.loss_percent / 100, 1.0)
+    of = load(makeup(transport), environment.rate_hz)
+    return sent(of, environment.payload_bytes, environment.receivers, loss)
 
 
 def more_packets(transport: str) -> float:

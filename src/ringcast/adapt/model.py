@@ -115,6 +115,8 @@ class Chooser:
 
     def rated(self, environment: Mapping[str, float]) -> list[float]:
         """The same scores, in the order of `labels`. Raises NumbersMissing."""
+        if self.predicts_costs and self._native is not None:
+            return self._native.powers(self._numbers(environment))
         scores = self._scores(environment)
         if self.predicts_costs:
             return [_exp(score) if score < _MOST_LOG else _MOST for score in scores]
@@ -133,7 +135,10 @@ class Chooser:
     def beyond(self, environment: Mapping[str, float]) -> list[str]:
         """Names of numbers that lie outside what the model learned from: there it only guesses. More of what is there
         in plenty (`PLENTY`) changes nothing, and a little beyond is near enough (`REACH`)."""
-        return [name for name, low, high in self._ends if not low <= environment.get(name, low) <= high]
+        try:
+            return [name for name, low, high in self._ends if not low <= environment[name] <= high]
+        except KeyError:
+            return [name for name, low, high in self._ends if not low <= environment.get(name, low) <= high]
 
 
 def _native(model: _Model, path: str) -> _core.Trees | _core.Layers | None:

@@ -90,9 +90,10 @@ def _account(process: subprocess.Popen[str], patience_s: float) -> Account:
 
 def missing(accounts: Sequence[Account]) -> int:
     """Blocks that somebody sent and somebody else did not receive."""
-    total = 0
-    for account in accounts:
-        for other in accounts:
-            if other.participant != account.participant:
-                total += other.sent - account.received.get(f"{other.participant:08x}", 0)
-    return total
+    return sum(sum(missed(account, accounts)) for account in accounts)
+
+
+def missed(account: Account, accounts: Sequence[Account]) -> list[int]:
+    """Blocks that the others sent, each of them, and this participant did not receive."""
+    others = (other for other in accounts if other.participant != account.participant)
+    return [other.sent - account.received.get(f"{other.participant:08x}", 0) for other in others]

@@ -50,6 +50,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     linger_s: float = 0.25
     """After the last word: receive for so long, or until all others have gone."""
     subscribes: tuple[str, ...] = tuple(medium.name for medium in MEDIA)
+    delays: bool = False
+    """Whether the account has the delay of every block."""
 
 
 class Account(msgspec.Struct, kw_only=True):
@@ -65,6 +67,8 @@ class Account(msgspec.Struct, kw_only=True):
     lost: int = 0
     late: int = 0
     delay_ms: dict[str, float] = {}
+    delays_ms: list[float] = []
+    """Of every block, where the plan asks for them."""
     discarded: dict[str, int] = {}
     overflows: int = 0
     malformed: int = 0
@@ -226,6 +230,8 @@ class Participant:
             account.delay_ms = {
                 name: round(float(at), 1) for name, at in zip(("p50", "p95", "max"), marks, strict=True)
             }
+        if self._plan.delays:
+            account.delays_ms = [round(delay, 3) for delay in self._delays]
 
     def _write(self, path: Path) -> None:
         with wave.open(str(path), "wb") as file:

@@ -18,6 +18,8 @@ from ringcast.model.identity import PublisherInfo
 
 _T = TypeVar("_T")
 
+KNOWN_HEADS = 2
+"""Short headers of frames and of runs of them (`native/wire/frame.hpp`: Heads)."""
 Word = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1, le=2**40)]
 Extent = Annotated[int, Meta(ge=1, le=2**20)]
@@ -130,8 +132,8 @@ class StartChannel(msgspec.Struct, frozen=True, kw_only=True):
     here: bool = False
     direct: bool = False
     priority: Urgency = ""
-    short_headers: bool = False
-    """I know those of frames (`native/wire/frame.hpp`)."""
+    heads: Annotated[int, Meta(ge=0, le=255)] = 0
+    """Which short headers of frames I know: `KNOWN_HEADS`, or fewer."""
 
 
 class RegroupChannel(msgspec.Struct, frozen=True, kw_only=True):

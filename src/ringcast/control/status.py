@@ -168,7 +168,8 @@ class ChannelEnvironment(msgspec.Struct, frozen=True, kw_only=True):
     payload_bytes: float
     round_trip_us: float | None
     bandwidth_left_mbit: float | None
-    """Of the interface that it comes by: its speed, less all that came by it."""
+    """Of the interface that it comes by: its speed, less all that came by it. Of a tag whose transport is left to its
+    keeper also of the senders' lines, where that is less."""
     cpu_left_percent: float | None
     """Of this node's cores."""
 

@@ -29,6 +29,7 @@ from ringcast.daemon.admitting.overtaken import Overtaken
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing.chooser import Choosing
 from ringcast.daemon.choosing.hearing import Hearing
+from ringcast.daemon.choosing.lines import Lines
 from ringcast.daemon.choosing.meeting import Meeting
 from ringcast.daemon.choosing.models import Models
 from ringcast.daemon.choosing.spreading import Spreading
@@ -47,6 +48,7 @@ from ringcast.daemon.observe.own_publisher import OwnPublisher
 from ringcast.daemon.observe.telemetry import Telemetry
 from ringcast.daemon.observe.watchers import Watchers
 from ringcast.daemon.placing.placer import Placing
+from ringcast.daemon.placing.queue_changes import QueueChanges
 from ringcast.daemon.placing.ways import Ways
 from ringcast.daemon.priority import agreement
 from ringcast.daemon.priority.agreement import Agreement
@@ -175,18 +177,18 @@ class Network:
         local.admitting.others = self._capacities
         self.models = Models(self.mesh, self._node_rights.may_choose)
         self._spreading = Spreading(self.mesh, self.models, _core.utc_ns, background)
-        self._meeting = Meeting(self._receivers, self.clocks.statuses, self._host_of)
+        lines = Lines(self._host_of, lambda: LINKS.rate_bps / 8)
+        self._meeting = Meeting(self._receivers, self.clocks.statuses, lines, lambda tag: self._hearing.line(tag))
         self._hearing = Hearing(
-            local.table.node, self.channels, self.clocks.statuses, self._host_of, self.models.versions,
-            self._meeting.others,
-        )  # fmt: skip
+            local.table.node, self.channels, self.clocks.statuses, lines, self.models.versions, self._meeting.others
+        )
         self.choosing = Choosing(
             local, self.mesh, self._hearing, self.models, _core.utc_ns, deliver, self.local_changed, background,
             self._tell_lived,
         )  # fmt: skip
-        self._choices = OwnPublisher(
-            local, choices_tag(local.table.node), CHOICE_ATTRIBUTES, deliver, self.local_changed
-        )
+        self._queue_changes = QueueChanges(lines.changed, self.choosing.line_changed)
+        tag = choices_tag(local.table.node)
+        self._choices = OwnPublisher(local, tag, CHOICE_ATTRIBUTES, deliver, self.local_changed)
         self._telemetry = Telemetry(
             local, lambda: self._meeting.look(self.channels()), self.dropped, deliver, self.local_changed, background,
             self._meeting.begin,
@@ -198,8 +200,10 @@ class Network:
         self.clocks.start()
         await self.mesh.start()
         self._telemetry.start()
+        self._queue_changes.start()
 
     async def close(self) -> None:
+        self._queue_changes.close()
         self._complaints.close()
         self.buffers.close()
         self.placing.close()

@@ -44,8 +44,8 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
     seat: Seat | None = None
     direct: bool = False
     """Multicast does not reach the receiver."""
-    short_headers: bool = False
-    """On a stream: the receiver knows them (`native/wire/frame.hpp`)."""
+    heads: int = 0
+    """On a stream: which short headers its receiver knows (`native/wire/frame.hpp`: Heads)."""
     seal: Seal | None = None
     """What its packets are to be sealed with; None on a mesh without identities. Receivers of a group get the group's,
     and a group that is to be sealed makes its own."""

@@ -193,7 +193,7 @@ class TcpSending:
                 source.ring_fd, source.bell_fd, self._socket.fileno(), depth=source.depth,
                 capacity_bytes=source.capacity_bytes, incarnation=source.ring, key=channel.key, every=channel.every,
                 first_seq=channel.first_seq, reliable=channel.reliable, stream=True,
-                seal=native_seal(channel.key, channel.seal), short_headers=channel.short_headers,
+                seal=native_seal(channel.key, channel.seal), heads=channel.heads,
             )  # fmt: skip
             self._urgency.schedule(self._pump.thread_id)
         except RingcastError as exc:  # no thread, no mapping, or a ring that is damaged

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from ringcast.adapt import Chooser
 from ringcast.adapt.deciding import REST_S, Deciding, Ranking, ranked
 from ringcast.adapt.environment import Environment
-from ringcast.adapt.foretelling import Candidate, expected_loss
+from ringcast.adapt.foretelling import Candidate, bytes_sent, expected_loss, fits
+from ringcast.adapt.names import carried
 from ringcast.adapt.wanting import Wish
 from ringcast.daemon.choosing.chooser import serves
 
@@ -44,6 +45,100 @@ def test_the_model_ranks_what_serves() -> None:
     ]  # fmt: skip
     reliable = ranked(CALM, Wish("relate2", reliable=True), known, serves)
     assert [one.transport for one in reliable.candidates] == ["multicast+nak"]
+
+
+def test_what_would_fill_the_line_is_no_candidate() -> None:
+    known = model(["parity:r=4,c=3", "nak", "udp"], [0.0, 1.0, 2.0])
+    wide = around(payload_bytes=200.0, bandwidth_mbit=2.0)
+    found = ranked(wide, Wish("relate2"), known, serves)
+    assert found.candidates[0].transport == "multicast+parity:r=4,c=3"
+    assert not found.thin
+    thin = around(payload_bytes=200.0, bandwidth_mbit=1.0)
+    found = ranked(thin, Wish("relate2"), known, serves)
+    assert [one.transport for one in found.candidates] == ["multicast+nak", "udp"], "three repairs for each do not fit"
+    assert found.thin
+    assert "without 1 that would fill the line" in found.by
+    thinner = around(payload_bytes=200.0, bandwidth_mbit=0.32)
+    assert [one.transport for one in ranked(thinner, Wish("relate2"), known, serves).candidates] == ["multicast+nak"]
+    none = around(payload_bytes=200.0, bandwidth_mbit=0.1)
+    assert [one.transport for one in ranked(none, Wish("relate2"), known, serves).candidates] == ["multicast+nak"], (
+        "what sends the least, where nothing fits"
+    )
+
+
+def test_what_carries_the_stream_may_take_more_of_the_line_than_what_is_to_replace_it() -> None:
+    known = model(["parity:r=4,c=3", "nak"], [0.0, 1.0])
+    between = around(payload_bytes=200.0, bandwidth_mbit=1.25)
+    carrying = "multicast+parity:r=4,c=3"
+    for current, best in ((carrying, carrying), ("multicast+nak", "multicast+nak"), ("", "multicast+nak")):
+        assert ranked(between, Wish("relate2"), known, serves, current).candidates[0].transport == best
+    full = around(payload_bytes=200.0, bandwidth_mbit=1.0)
+    assert ranked(full, Wish("relate2"), known, serves, carrying).candidates[0].transport == "multicast+nak"
+
+
+def test_a_promise_comes_before_the_line() -> None:
+    known = model(["parity:r=4,c=3", "multicast"], [0.0, 1.0])
+    thin = around(payload_bytes=200.0, bandwidth_mbit=1.0, loss_percent=5.0)
+    accepted = Wish("relate2", loss=0.02, ordered=False)
+    assert [one.transport for one in ranked(thin, accepted, known, serves).candidates] == ["multicast+parity:r=4,c=3"]
+
+
+def test_a_line_that_becomes_too_thin_is_a_reason_to_change_at_once() -> None:
+    known, deciding = model(["parity:r=4,c=3", "nak"], [0.0, 1.0]), Deciding()
+    wide, thin = (around(payload_bytes=200.0, bandwidth_mbit=line) for line in (100.0, 1.0))
+    first = deciding.decide(0.0, "", wide, ranked(wide, Wish("relate2"), known, serves))
+    assert (first.transport, first.change) == ("multicast+parity:r=4,c=3", True)
+    then = deciding.decide(1.0, first.transport, thin, ranked(thin, Wish("relate2"), known, serves, first.transport))
+    assert (then.transport, then.change) == ("multicast+nak", True)
+    assert "would fill the line" in then.why
+
+
+def test_where_the_line_is_the_reason_other_parameters_come_first_and_the_best_in_the_next_look() -> None:
+    known = model(["parity:r=4,c=3", "nak", "parity:r=4,c=2,flush=1s"], [0.0, 1.0, 2.0])
+    wide, thin = (around(payload_bytes=200.0, bandwidth_mbit=line) for line in (100.0, 1.0))
+    deciding, current, seen = Deciding(), "", []
+    for second, environment in enumerate([wide, thin, thin, thin]):
+        decision = deciding.decide(
+            float(second), current, environment, ranked(environment, Wish("relate2"), known, serves, current)
+        )
+        current = decision.transport
+        seen.append((current, decision.change))
+    assert seen == [
+        ("multicast+parity:r=4,c=3", True), ("multicast+parity:r=4,c=2,flush=1s", True), ("multicast+nak", True),
+        ("multicast+nak", False),
+    ]  # fmt: skip
+
+
+@given(
+    receivers=st.integers(1, 25), loss=st.floats(0, 10), rate=st.floats(5.1, 900), size=st.floats(12, 1_200),
+    line=st.floats(0.05, 50),
+)  # fmt: skip
+def test_what_a_decision_computes_of_lines_is_what_is_told_of_them(
+    receivers: int, loss: float, rate: float, size: float, line: float
+) -> None:
+    labels = ["parity:r=4,c=3", "parity+nak:r=8,c=2,flush=1s", "lateral:r=4,c=5", "nak", "multicast", "udp", "tcp"]
+    around_it = around(
+        receivers=receivers, loss_percent=loss, rate_hz=float(int(rate)), payload_bytes=size, bandwidth_mbit=line
+    )
+    wish = Wish("relate2", ordered=False)
+    found = ranked(around_it, wish, model(labels, [0.0] * len(labels)), lambda transport, wish: True)
+    names = {one.transport for one in found.candidates}
+    fitting = {name for name in map(carried, labels) if fits(name, around_it)}
+    least = min(map(carried, labels), key=lambda name: bytes_sent(name, around_it))
+    assert names == (fitting or {least})
+    assert found.thin == (len(names) < len(labels))
+
+
+def test_the_rule_leaves_out_what_would_fill_the_line_too() -> None:
+    far = around(payload_bytes=200.0, delay_us=500_000.0, loss_percent=8.0)
+    wide, thin = (
+        ranked(msgspec.structs.replace(far, bandwidth_mbit=line), Wish("delivered"), None, serves)
+        for line in (100.0, 0.5)
+    )
+    assert "tcp" in {one.transport for one in wide.candidates}
+    assert {one.transport for one in thin.candidates} < {one.transport for one in wide.candidates}
+    assert "tcp" not in {one.transport for one in thin.candidates}
+    assert "would fill the line" in thin.by
 
 
 def test_of_equals_what_sends_less_is_better() -> None:

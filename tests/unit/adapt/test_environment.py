@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import random
 
+import msgspec
 import pytest
 
-from ringcast.adapt.environment import ENDLESS_MBIT, LEAST_DELAY_US, Surroundings
+from ringcast.adapt.environment import ENDLESS_MBIT, LEAST_DELAY_US, PAUSE, Environment, Surroundings
 from ringcast.control.between.choosing import Counted, Heard
 
 
@@ -222,3 +223,129 @@ def test_what_carries_the_tag_is_known_beside_what_was_chosen() -> None:
     assert around.carried_by == {"nak", "tcp"}
     around.look(1.0, [Heard("a", [counted(2, transport="tcp")]), Heard("c", [])])
     assert around.carried_by == {"tcp"}
+
+
+def lived(*looks: list[Heard]) -> Surroundings:
+    around = Surroundings()
+    for second, heard in enumerate(looks):
+        around.look(float(second), heard)
+    return around
+
+
+def test_the_thinnest_line_of_senders_and_receivers_counts_and_a_sender_is_no_receiver() -> None:
+    def found(line: float, leaves: float, bandwidth: float) -> tuple[int, float]:
+        looks = [
+            [Heard("home", [], line=line, leaves=leaves), Heard("a", [counted(100 * n)], 0.0, bandwidth),
+             Heard("b", [counted(100 * n)], 0.0, 1e9)] for n in (0, 1)
+        ]  # fmt: skip
+        around = lived(*looks).environment()
+        assert around is not None
+        return around.receivers, around.bandwidth_mbit
+
+    own = 2 * 100 * (100 + 60)  # to each receiver by itself
+    assert found(250_000.0, own, 1e9) == (2, pytest.approx(2.0))
+    assert found(250_000.0, own + 50_000.0, 1e9) == (2, pytest.approx(1.6)), "less what others send by it"
+    assert found(250_000.0, own, 125_000.0) == (2, pytest.approx(1.0)), "a receiver's is thinner"
+    assert found(0.0, 0.0, 1e9) == (2, pytest.approx(8_000.0)), "an older daemon tells of none"
+
+
+def test_repairs_are_the_tags_own_and_not_what_others_send() -> None:
+    looks = [
+        [Heard("home", [], line=250_000.0, leaves=4 * 100 * 160.0),
+         Heard("a", [counted(100 * n, transport="multicast+parity", packets=400 * n)])] for n in (0, 1)
+    ]  # fmt: skip
+    assert lived(*looks).line() == pytest.approx(250_000.0)
+
+
+def test_of_a_line_nothing_is_told_before_something_came_and_when_nobody_tells_of_it_any_more() -> None:
+    home, came = Heard("home", [], line=250_000.0), [Heard("a", [counted(100 * n)]) for n in (0, 1, 2)]
+    around = lived([home, came[0]])
+    assert around.line() == 0.0
+    around.look(1.0, [home, came[1]])
+    assert around.line() == 250_000.0
+    around.look(2.0, [came[2]])
+    assert around.line() == 0.0
+
+
+def flowing(rates: list[int], transports: list[str] | None = None) -> Surroundings:
+    """A look each second, between which so many messages came."""
+    names = transports or ["nak"] * (len(rates) + 1)
+    sums = list(itertools.accumulate([0, *rates]))
+    return lived(*([Heard("a", [counted(came, transport=name)])] for came, name in zip(sums, names, strict=True)))
+
+
+@pytest.mark.parametrize("partial", [0, 4, 50, 99])
+def test_a_stream_that_stops_has_the_rate_that_it_had(partial: int) -> None:
+    for pause in (0, 1, PAUSE, PAUSE + 1, 100):
+        around = flowing([100] * 10 + [partial] + [0] * pause)
+        found = around.environment()
+        assert found is not None
+        assert found.rate_hz > 90.0
+        assert around.paused == (pause + (partial == 0) > PAUSE)
+        assert around.cost().messages == (partial if not pause else 0), "nothing is told twice"
+
+
+def test_a_stream_that_goes_on_after_a_pause_has_not_become_slow() -> None:
+    for pause, partial in itertools.product((1, 2, PAUSE, PAUSE + 1, 60), (3, 50, 100)):
+        around = flowing([100] * 20 + [30] + [0] * pause + [partial])
+        found = around.environment()
+        assert found is not None
+        assert found.rate_hz > 70.0, "looks of a short pause count"
+        assert not around.paused
+
+
+@pytest.mark.parametrize("slow", [[10, 10], [10, 10, 10], [0, 1] * 3, [0, 0, 0, 1] * 3])
+def test_a_stream_that_becomes_slow_is_slow(slow: list[int]) -> None:
+    found = flowing([100] * 10 + slow).environment()
+    assert found is not None
+    assert found.rate_hz <= 10.0
+
+
+def test_a_stream_that_becomes_faster_is_fast_at_once() -> None:
+    found = flowing([100] * 10 + [200]).environment()
+    assert found is not None
+    assert found.rate_hz == 200.0
+
+
+def test_a_channel_with_other_parameters_counts_on_and_one_of_another_kind_from_nothing() -> None:
+    tuned = flowing([100, 100, 100], ["multicast+parity:r=4,c=3"] * 3 + ["multicast+parity:r=4,c=2,flush=1s"])
+    found = tuned.environment()
+    assert found is not None
+    assert found.rate_hz == 100.0, "its 300 messages did not come in the last second"
+    around = Surroundings()
+    around.look(0.0, [Heard("a", [counted(0, transport="nak")])])
+    around.look(1.0, [Heard("a", [counted(100, transport="nak")])])
+    around.look(2.0, [Heard("a", [counted(90, transport="multicast")])])
+    other = around.environment()
+    assert other is not None
+    assert other.rate_hz == 95.0
+
+
+def test_models_are_told_of_a_line_that_is_as_fast_as_messages_come() -> None:
+    """A token bucket limits what is sent in the long run, and lets a message pass at once."""
+    shaped = Environment(
+        receivers=3, loss_percent=2.0, burst=1.0, rate_hz=100.0, payload_bytes=190.0, delay_us=100.0, bandwidth_mbit=1.0
+    )  # fmt: skip
+    assert shaped.numbers()["bandwidth_mbit"] == 20.0
+    assert "1 Mbit/s" in str(shaped)
+    wire = msgspec.structs.replace(shaped, delay_us=2_100.0)
+    assert wire.numbers()["bandwidth_mbit"] == 1.0, "there a message takes as long as it is long"
+    assert msgspec.structs.replace(shaped, bandwidth_mbit=1e4).numbers()["bandwidth_mbit"] == 1e4
+
+
+def test_while_a_senders_line_is_busy_the_way_is_no_longer_than_it_was() -> None:
+    def heard(n: int, leaves: float, round_trip_s: float) -> list[Heard]:
+        return [Heard("home", [], line=125_000.0, leaves=leaves), Heard("a", [counted(100 * n)], round_trip_s)]
+
+    around = lived(heard(0, 26_000.0, 0.0002), heard(1, 125_000.0, 0.4))
+    found = around.environment()
+    assert found is not None
+    assert found.delay_us == pytest.approx(100.0), "messages wait in the queue"
+    around.look(2.0, heard(2, 26_000.0, 0.4))
+    then = around.environment()
+    assert then is not None
+    assert then.delay_us == pytest.approx(200_000.0), "the way is long although the line is not full"
+    around.look(3.0, heard(3, 125_000.0, 0.001))
+    shorter = around.environment()
+    assert shorter is not None
+    assert shorter.delay_us == pytest.approx(500.0), "it may be shorter"

@@ -82,6 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="receive for S seconds more at the end, or until all others have gone (default: 0.25)",
     )  # fmt: skip
     alone.add_argument("--suppress-silence", action="store_true", help="do not send silent blocks at all")
+    alone.add_argument("--delays", action="store_true", help="with --json: the delay of every block received, too")
     alone.add_argument("--save", default="", metavar="FILE", help="write what was heard to this WAV file")
     add_access(parser)
     add_json(parser, "the address, or what a headless participant received, as JSON")
@@ -101,6 +102,7 @@ def _take_part(args: argparse.Namespace) -> int:
         conference=args.conference, name=args.name or "headless", audio=args.audio, video=args.video,
         seconds=args.seconds or 30.0, form=_format(args), scheme=args.mixing,
         threshold=args.threshold, suppress=args.suppress_silence, save=args.save, linger_s=args.linger,
+        delays=args.delays,
     )  # fmt: skip
     with connect(args, "conference") as session:
         account = Participant(session, plan).run(lambda: _begin(args))

@@ -46,8 +46,9 @@ class Counted(msgspec.Struct, frozen=True, array_like=True):
 
 class Heard(msgspec.Struct, frozen=True, array_like=True):
     """What a node tells of a tag: counters of what it receives, twice the shortest way from the publishers' nodes, and
-    bytes per second of the interface that leads there; 0 where that is not known. Of what it sends, only where losses
-    are seen there alone: `messages` are segments, of which `skipped` were sent again."""
+    bytes per second of the interface that leads there; 0 where that is not known. Of what it sends, counters only where
+    losses are seen there alone: `messages` are segments, of which `skipped` were sent again; and how fast the slowest
+    line is by which it sends, with what leaves by that, in bytes per second."""
 
     node: Name
     channels: Annotated[list[Counted], Meta(max_length=_MOST)]
@@ -55,6 +56,10 @@ class Heard(msgspec.Struct, frozen=True, array_like=True):
     bandwidth: Amount = 0.0
     """Of the interface, less what other streams take of it."""
     sent: Annotated[list[Counted], Meta(max_length=_MOST)] = []
+    line: Amount = 0.0
+    """Also 0 where it sends nothing, and of older daemons."""
+    leaves: Amount = 0.0
+    """All that leaves by the line, also this tag's messages."""
 
 
 class Explained(msgspec.Struct, frozen=True, array_like=True):
@@ -72,11 +77,13 @@ class Explained(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AskHeard(msgspec.Struct, frozen=True, kw_only=True):
-    """And what was chosen of these tags so far, for those who look at their channels there."""
+    """And what was chosen of these tags so far, for those who look at their channels there; `lines` is what is left of
+    the senders' lines for each tag, in bytes per second, where somebody told of them."""
 
     tags: Annotated[list[Text], Meta(max_length=_MOST)]
     explained: Annotated[dict[Text, Annotated[list[Explained], Meta(max_length=MAX_CHOICES_PER_TAG)]],
                          Meta(max_length=_MOST)] = {}  # fmt: skip
+    lines: Annotated[dict[Text, Amount], Meta(max_length=_MOST)] = {}
 
 
 class AllHeard(msgspec.Struct, frozen=True, kw_only=True):

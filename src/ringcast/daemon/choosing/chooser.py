@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
@@ -37,8 +38,18 @@ from ringcast.transport import find
 logger = logging.getLogger("ringcast.daemon")
 
 PERIOD_S = 1.0
+LONGEST_PERIOD_S = 4.0
+ASKED_BYTES = 300
+"""About what asking a node takes of the line, packets and acknowledgements."""
+ASKED_SHARE = 0.005
+"""Of a line that asking may take: messages wait behind it."""
 SOON_S = 0.05
+HURRIED_S = 0.3
+"""After the last look, when a line changed: a shorter time says little of a rate."""
 TIMEOUT_S = 0.8
+EXPLAINED_EVERY = 5
+"""Looks, of which a node is told in one how a tag's transport was chosen. Told to all in each, that was most of what
+else a thin line carried, and messages waited behind it."""
 MOST_BESIDES = 256
 """Tags that are told of although nobody leaves them to this node."""
 USUAL = "relate2"
@@ -75,12 +86,17 @@ class Choosing:
         self._tags: dict[str, _Tag] = {}
         self._alarm = Alarm(self._begin)
         self._looking: asyncio.Task[None] | None = None
+        self._judging: asyncio.Task[None] | None = None
+        self._looked = self._asked = 0
+        self._looked_s = -math.inf
+        self._hurried = False
         mesh.serve(HEARD, self._serve)
 
     def close(self) -> None:
         self._alarm.close()
-        if self._looking is not None:
-            self._looking.cancel()
+        for task in (self._looking, self._judging):
+            if task is not None:
+                task.cancel()
 
     def changed(self, changes: Iterable[Change]) -> None:
         """The table changed, here or elsewhere."""
@@ -92,6 +108,16 @@ class Choosing:
         elif any(isinstance(row, SubscriberRow) for row in rows) and self._is_read():
             self._alarm.within(PERIOD_S)
 
+    def line_changed(self) -> None:
+        """A queue of this node has another rate. What fits it no longer is judged at once, since each moment adds to
+        the queue; the next look comes before it is due."""
+        if self._tags and self._judging is None:
+            self._judging = self._background.start("judging a line", self._judge_line(), self._judged)
+        if self._looking is not None:
+            self._hurried = True
+        elif self._alarm.waiting:
+            self._alarm.by(max(self._loop.time() + SOON_S, self._looked_s + HURRIED_S))
+
     # ------------------------------------------------------------------ when
 
     def _begin(self) -> None:
@@ -102,7 +128,19 @@ class Choosing:
 
     def _done(self) -> None:
         self._looking = None
-        self._alarm.within(PERIOD_S)
+        self._looked_s = self._loop.time()
+        self._alarm.within(HURRIED_S if self._hurried else self._period_s())
+        self._hurried = False
+
+    def _period_s(self) -> float:
+        """Looks are as frequent as the thinnest of the lines allows, while nothing is about to change."""
+        if any(deciding.wavers for tag in self._tags.values() for deciding in tag.deciding.values()):
+            return PERIOD_S
+        lines = [line for tag in self._tags.values() if (line := tag.surroundings.line())]
+        return period_s(self._asked, min(lines, default=0.0))
+
+    def _judged(self) -> None:
+        self._judging = None
 
     # ------------------------------------------------------------------ what
 
@@ -141,6 +179,16 @@ class Choosing:
             if row is not None and row.primary == self._local.table.node:
                 self._choose(row, tag, wishes)
 
+    async def _judge_line(self) -> None:
+        """By what the last look found, without asking another node: answers would come through the full queue."""
+        mine = {name: wishes for name, wishes in self._mine() if wishes and name in self._tags}
+        heard = await self._hearing.heard(AskHeard(tags=list(mine)))
+        for name, one in heard.tags.items():
+            row, tag = self._local.table.tag(name), self._tags.get(name)
+            if tag is not None and row is not None and row.primary == self._local.table.node:
+                tag.surroundings.line_is(one)
+                self._choose(row, tag, mine[name], tell=False)
+
     async def _heard(self, mine: Iterable[str]) -> dict[str, list[Heard]]:
         by_node: dict[str, list[str]] = defaultdict(list)
         for name in mine:
@@ -149,18 +197,24 @@ class Choosing:
             for node in nodes:
                 by_node[node].append(name)
         found: dict[str, list[Heard]] = defaultdict(list)
-        answers = await asyncio.gather(*(self._ask(node, tags) for node, tags in by_node.items()))
-        for node, answer in zip(by_node, answers, strict=True):
+        self._looked += 1
+        asked = sorted(by_node)
+        self._asked = len(by_node.keys() - {self._local.table.node})
+        answers = await asyncio.gather(*(self._ask(node, by_node[node], at) for at, node in enumerate(asked)))
+        for node, answer in zip(asked, answers, strict=True):
             for name, heard in answer.tags.items():
                 if heard.node == node:
                     found[name].append(heard)
         return found
 
-    async def _ask(self, node: str, tags: list[str]) -> AllHeard:
-        explained = {name: self._explained(name) for name in tags if name in self._tags}
-        asked = AskHeard(tags=tags, explained=explained)
-        if node == self._local.table.node:
-            self._hearing.told(explained)
+    async def _ask(self, node: str, tags: list[str], number: int) -> AllHeard:
+        known, here = [name for name in tags if name in self._tags], node == self._local.table.node
+        told = [name for at, name in enumerate(known) if here or explains(self._looked, number, at)]
+        explained = {name: self._explained(name) for name in told}
+        lines = {name: line for name in known if (line := self._tags[name].surroundings.line())}
+        asked = AskHeard(tags=tags, explained=explained, lines=lines)
+        if here:
+            self._hearing.told(explained, lines)
             return await self._hearing.heard(asked)
         try:
             answer = await self._mesh.request(node, HEARD, service.encode(asked), TIMEOUT_S)
@@ -173,9 +227,12 @@ class Choosing:
 
     async def _serve(self, node: str, payload: bytes) -> bytes:
         asked = service.decode_untrusted(payload, AskHeard)
-        rows = {name: self._local.table.tag(name) for name in asked.explained}
+        rows = {name: self._local.table.tag(name) for name in asked.explained.keys() | asked.lines.keys()}
         kept = {name for name, row in rows.items() if row is not None and row.primary == node}
-        self._hearing.told({name: asked.explained[name] for name in kept})
+        self._hearing.told(
+            {name: told for name, told in asked.explained.items() if name in kept},
+            {name: line for name, line in asked.lines.items() if name in kept},
+        )
         return service.encode(await self._hearing.heard(asked))
 
     def _explained(self, name: str) -> list[Explained]:
@@ -185,7 +242,7 @@ class Choosing:
         known = [(key, *found) for key, found in tag.rankings.items() if key in row.chosen]
         return [explained(key, row.chosen[key], wish, around, ranking) for key, wish, around, ranking in known]
 
-    def _choose(self, row: TagRow, tag: _Tag, wishes: dict[str, Wish]) -> None:
+    def _choose(self, row: TagRow, tag: _Tag, wishes: dict[str, Wish], *, tell: bool = True) -> None:
         environment = tag.surroundings.environment()
         if environment is None:
             return
@@ -197,16 +254,19 @@ class Choosing:
         carriers = {key: choice.transport for key, choice in chosen.items()}
         changes: dict[str, str] = {}
         for key, wish in list(wishes.items())[:MAX_CHOICES_PER_TAG]:
+            if key in chosen and tag.surroundings.paused:
+                continue  # it meets nothing: what others do to its line meanwhile is no reason to change it
             model = self.models.of(wish.learned, wish.ordered) if wish.learned else None
-            ranking = ranked(environment, wish, model, serves)
-            tag.rankings[key] = wish, environment, ranking
             current = chosen[key].transport if key in chosen else ""
+            ranking = ranked(environment, wish, model, serves, current)
+            tag.rankings[key] = wish, environment, ranking
             decision = tag.deciding[key].decide(self._loop.time(), current, environment, ranking)
             changes[key] = decision.transport if decision.change else ""
             if decision.change:
                 logger.info("tag %s (%s): %s, %s", row.name, key, decision.transport, decision.why)
                 chosen[key] = Chosen(decision.transport, printable(decision.why), self._now_ns())
-        self._tell_of(row.name, tag, carriers, changes)
+        if tell:
+            self._tell_of(row.name, tag, carriers, changes)
         if chosen != row.chosen:
             self._deliver(self._local.tags.put_chosen(row, chosen))
             self._on_chosen()
@@ -230,6 +290,19 @@ class Choosing:
         key = asker(by, list(changes), carriers)
         _, environment, ranking = tag.rankings[key]
         self._tell(lived(name, key, by, environment, cost, ranking, changes[key], self._now_ns()))
+
+
+def period_s(nodes: int, line: float) -> float:
+    """From one look to the next, where so many nodes are asked by a line of so many bytes per second; 0 where it is not
+    known. Pure."""
+    wanted_s = nodes * ASKED_BYTES / (ASKED_SHARE * line) if line > 0 else 0.0
+    return min(max(wanted_s, PERIOD_S), LONGEST_PERIOD_S)
+
+
+def explains(look: int, node: int, tag: int) -> bool:
+    """Whether the node of that number is told in this look how its tag of that number is carried: not all of them at
+    once, nor all nodes. Pure."""
+    return (look + node + tag) % EXPLAINED_EVERY == 0
 
 
 def wishes_of(row: TagRow, subscribers: Iterable[SubscriberRow]) -> dict[str, Wish]:

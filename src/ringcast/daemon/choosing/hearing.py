@@ -1,41 +1,39 @@
 """What comes to this node, told to those who choose a tag's transport. Works only when it is asked.
 
 Invariant: it speaks of channels of this node alone. Messages that a proxy left out are not lost. What tcp lost, only
-the sending node's kernel knows; it is told beside what is received.
+the sending node's kernel knows; it is told beside what is received. So is how fast the line is by which this node
+sends: a receiver sees its own interface alone.
 """
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from ringcast.adapt.lines import left
 from ringcast.control.between.choosing import AllHeard, AskHeard, Counted, Explained, Heard
 from ringcast.control.status import ChannelChoice, ChannelStatus, ClockStatus
-from ringcast.daemon.placing import interfaces
-from ringcast.daemon.streams.resolving import resolved
-from ringcast.errors import RingcastError
+from ringcast.daemon.choosing.lines import Lines, Speeds
 
 HIDDEN = ("tcp",)
 """Transports whose losses are repaired where a receiver cannot count them."""
 MOST_WAY_S = 30.0
-LEAST_LEFT = 0.01
-"""Of a line, whatever else it carries."""
-TOLD_S = 10.0
-"""How long what a keeper told of its choices is shown: it tells them every second."""
+TOLD_S = 30.0
+"""How long what a keeper told of its choices is shown: it tells them every few seconds."""
 SEGMENTS, RESENT = "segments", "resent"
 """What a sender's kernel counts of these."""
 
 
 class Hearing:
-    """`channels` has what comes here, `clocks` how far other nodes are, `host_of` where they are, `others` what else
-    comes by the interface to a node, in bytes per second."""
+    """`channels` has what comes and goes here, `clocks` how far other nodes are, `lines` how fast it is to them,
+    `others` what else comes by the interface to a node, in bytes per second."""
 
     def __init__(
         self, node: str, channels: Callable[[], Iterable[ChannelStatus]],
-        clocks: Callable[[], Mapping[str, ClockStatus]], host_of: Callable[[str], Awaitable[str]],
+        clocks: Callable[[], Mapping[str, ClockStatus]], lines: Lines,
         models: Callable[[], dict[str, int]],
         others: Callable[[str, Iterable[ChannelStatus]], float] = lambda node, rows: 0.0,
         now_s: Callable[[], float] = time.monotonic,
@@ -43,31 +41,38 @@ class Hearing:
         self._node = node
         self._channels = channels
         self._clocks = clocks
-        self._host_of = host_of
+        self._lines = lines
         self._models = models
         self._others = others
         self._now_s = now_s
-        self._bandwidths: dict[str, float] = {}
         self._told: dict[str, tuple[float, list[ChannelChoice]]] = {}
+        self._left: dict[str, tuple[float, float]] = {}
 
-    def told(self, explained: Mapping[str, Iterable[Explained]]) -> None:
-        """The keeper of these tags tells how it chooses."""
+    def told(self, explained: Mapping[str, Iterable[Explained]], lines: Mapping[str, float] | None = None) -> None:
+        """The keeper of these tags tells how it chooses, and what is left for them of their senders' lines."""
         now_s = self._now_s()
-        for tag in [tag for tag, (then_s, _) in self._told.items() if now_s - then_s > TOLD_S]:
-            del self._told[tag]
+        self._told = {tag: told for tag, told in self._told.items() if now_s - told[0] <= TOLD_S}
+        self._left = {tag: told for tag, told in self._left.items() if now_s - told[0] <= TOLD_S}
         for tag, choices in explained.items():
             self._told[tag] = now_s, [ChannelChoice(**msgspec.structs.asdict(one)) for one in choices]
+        self._left.update({tag: (now_s, line) for tag, line in (lines or {}).items()})
 
     def choices(self, tag: str) -> list[ChannelChoice]:
         """How what carries the tag is chosen, as its keeper told it last; empty where nobody did lately."""
         then_s, found = self._told.get(tag, (-TOLD_S, []))
         return found if self._now_s() - then_s <= TOLD_S else []
 
+    def line(self, tag: str) -> float:
+        """Bytes per second that are left for a tag of its senders' lines, as its keeper told it last; 0 where nobody
+        did lately."""
+        then_s, found = self._left.get(tag, (-TOLD_S, 0.0))
+        return found if self._now_s() - then_s <= TOLD_S else 0.0
+
     async def heard(self, asked: AskHeard) -> AllHeard:
         tags = set(asked.tags)
         found: dict[str, list[ChannelStatus]] = defaultdict(list)
         for row in self._channels():
-            if row.tag in tags and (row.direction == "in" or RESENT in row.counters):
+            if row.tag in tags:
                 found[row.tag].append(row)
         return AllHeard(tags={tag: await self._of(rows) for tag, rows in found.items()}, models=self._models())
 
@@ -79,23 +84,16 @@ class Hearing:
         # Probes are answered at once, messages wait until a thread has a core: that is part of their way.
         trips += [2 * _way_s(row, clocks[row.node]) for row in rows if row.node in clocks]
         speeds = [
-            max(speed - self._others(node, rows), LEAST_LEFT * speed)
-            for node in nodes
-            if (speed := await self._bandwidth(node)) > 0
+            left(speed, self._others(node, rows)) for node in nodes if (speed := (await self._lines.to(node)).into) > 0
         ]
+        sent = [row for row in both if row.direction == "out"]
+        outward = [line for node in {row.node for row in sent} if (line := await self._lines.to(node)).out > 0]
+        slowest = min(outward, key=lambda line: line.out, default=Speeds())
         return Heard(
             node=self._node, channels=[counted(row) for row in rows], round_trip_s=max(trips, default=0.0),
-            bandwidth=min(speeds, default=0.0), sent=[resent(row) for row in both if row.direction == "out"],
+            bandwidth=min(speeds, default=0.0), sent=[resent(row) for row in sent if RESENT in row.counters],
+            line=slowest.out, leaves=slowest.leaves,
         )  # fmt: skip
-
-    async def _bandwidth(self, node: str) -> float:
-        if node not in self._bandwidths:
-            try:
-                here = interfaces.local_address(await resolved(await self._host_of(node)))
-                self._bandwidths[node] = interfaces.bytes_per_second(here)
-            except (OSError, RingcastError):
-                return 0.0
-        return self._bandwidths[node]
 
 
 def counted(row: ChannelStatus) -> Counted:

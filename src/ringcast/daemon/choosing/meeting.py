@@ -2,7 +2,8 @@
 
 Counters are looked at once a second, when telemetry is (`look`); whoever lists channels in between gets what was known
 then (`known`). Invariant: nothing is asked of other nodes, and only where those are whose streams come is looked up,
-once: a node that is not where it says must not hold up telemetry.
+once: a node that is not where it says must not hold up telemetry. What the keeper of a tag told of its senders' lines
+counts where that is less than what is left of this node's own.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -20,9 +21,8 @@ from ringcast.adapt.features import HEADS_BYTES
 from ringcast.control.between.choosing import Counted
 from ringcast.control.status import ChannelEnvironment, ChannelStatus, ClockStatus
 from ringcast.daemon.choosing.hearing import counted
+from ringcast.daemon.choosing.lines import Lines
 from ringcast.daemon.placing import interfaces
-from ringcast.daemon.streams.resolving import resolved
-from ringcast.errors import RingcastError
 
 LOOKS = 10
 _STAT = Path("/proc/stat")
@@ -30,15 +30,17 @@ _Key = tuple[int, str, int, tuple[int, int] | None, float, bool]
 
 
 class Meeting:
-    """`receivers` counts the nodes that subscribe to a tag, `clocks` says how far others are, `host_of` where."""
+    """`receivers` counts the nodes that subscribe to a tag, `clocks` says how far others are, `lines` how fast it is to
+    them; `line` is what is left for a tag of its senders' lines, in bytes per second, 0 where nobody told."""
 
     def __init__(
-        self, receivers: Callable[[str], int], clocks: Callable[[], Mapping[str, ClockStatus]],
-        host_of: Callable[[str], Awaitable[str]], now_s: Callable[[], float] = time.monotonic,
+        self, receivers: Callable[[str], int], clocks: Callable[[], Mapping[str, ClockStatus]], lines: Lines,
+        line: Callable[[str], float] = lambda tag: 0.0, now_s: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self._receivers = receivers
         self._clocks = clocks
-        self._host_of = host_of
+        self._lines = lines
+        self._line = line
         self._now_s = now_s
         self._looks: dict[_Key, deque[tuple[float, Counted]]] = {}
         self._known: dict[_Key, ChannelEnvironment] = {}
@@ -64,21 +66,18 @@ class Meeting:
         for node in self._interfaces.keys() - self._round_trips.keys():
             del self._interfaces[node]
         for node in (self._senders & self._round_trips.keys()) - self._interfaces.keys():
-            self._interfaces[node] = ""
-            with contextlib.suppress(OSError, RingcastError):
-                here = interfaces.local_address(await resolved(await self._host_of(node)))
-                self._interfaces[node] = interfaces.interface_of(here) or ""
+            self._interfaces[node] = await self._lines.interface(node)
         self._senders = set()
-        self._look_at_interfaces()
+        await self._look_at_interfaces()
         self._look_at_cores()
 
-    def _look_at_interfaces(self) -> None:
+    async def _look_at_interfaces(self) -> None:
         now_s, (then_s, before) = self._now_s(), self._passed
         passed = interfaces.received()
         self._passed = now_s, passed
         self._left, self._came = {}, {}
         for name in set(self._interfaces.values()) & passed.keys() & before.keys():
-            speed, elapsed_s = interfaces.speed_of(name), now_s - then_s
+            speed, elapsed_s = (await self._lines.of(name)).into, now_s - then_s
             if speed > 0 and elapsed_s > 0:
                 self._came[name] = max(passed[name] - before[name], 0) / elapsed_s
                 self._left[name] = max(speed - self._came[name], 0.0)
@@ -122,6 +121,9 @@ class Meeting:
             self._known.pop(key, None)
             return
         clock, left = self._round_trips.get(row.node), self._left.get(self._interfaces.get(row.node, ""))
+        if line := self._line(row.tag):
+            beside = max(line - found.rate_hz * (found.payload_bytes + HEADS_BYTES), 0.0)
+            left = beside if left is None else min(left, beside)
         self._known[key] = ChannelEnvironment(
             seconds=last_s - first_s, receivers=self._receivers(row.tag), loss_percent=found.loss_percent,
             burst=found.burst, rate_hz=found.rate_hz, payload_bytes=found.payload_bytes,

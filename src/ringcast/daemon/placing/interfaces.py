@@ -1,5 +1,5 @@
-"""How fast the interface is that leads to another node, as far as its driver says, and what came by it. Reads the
-kernel's tables only."""
+"""How fast the interface is that leads to another node, as far as its driver says, and what came and left by it.
+Reads the kernel's tables only."""
 
 from __future__ import annotations
 
@@ -40,11 +40,20 @@ def speed_of(name: str) -> float:
 
 def received() -> dict[str, int]:
     """Bytes that came so far, by interface of this network namespace."""
+    return _counted(0)
+
+
+def sent() -> dict[str, int]:
+    """Bytes that left so far, by interface of this network namespace."""
+    return _counted(8)
+
+
+def _counted(column: int) -> dict[str, int]:
     found = {}
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/self/net/dev").read_text().splitlines()[2:]:
             name, _, counts = line.partition(":")
-            found[name.strip()] = int(counts.split()[0])
+            found[name.strip()] = int(counts.split()[column])
     return found
 
 

@@ -18,7 +18,7 @@ import msgspec
 from ringcast import _core
 from ringcast.control import service
 from ringcast.control.descriptor import Descriptor
-from ringcast.control.service import ChannelOpened, Nothing, OpenChannel, Start, StartChannel
+from ringcast.control.service import KNOWN_HEADS, ChannelOpened, Nothing, OpenChannel, Start, StartChannel
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.intakes.handing import HandedMirror, HandedReceiving, Handing
@@ -103,7 +103,7 @@ class Opening:
                 every=opened.every, transport=demand.transport, reliable=demand.reliable, size=demand.size,
                 rate_hz=demand.rate_hz, here=here,
                 direct=opened.seat is not None and not cast(GroupReceiving, receiving).hears(key),
-                priority=demand.priority, short_headers=True,
+                priority=demand.priority, heads=KNOWN_HEADS,
             )  # fmt: skip
             await self._ask(via, service.START, begun, Nothing)
             life.on(Event.STARTED)

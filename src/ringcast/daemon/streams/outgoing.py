@@ -148,7 +148,7 @@ class OutgoingChannels:
         channel = Channel(
             key=request.key, incarnation=request.incarnation, depth=source.depth, capacity_bytes=source.capacity_bytes,
             first_seq=request.first_seq, every=request.every, reliable=request.reliable, transport=request.transport,
-            direct=request.direct, seal=seal, priority=wanted.priority, short_headers=request.short_headers,
+            direct=request.direct, seal=seal, priority=wanted.priority, heads=request.heads,
         )  # fmt: skip
         if request.key in self._seats:
             seat, timer = self._seats.pop(request.key)

@@ -88,6 +88,15 @@ def conclude(plan: Sequence[RealPhase], lived: Lived) -> Findings:
                 float(sum(one.twice for one in lived.came[ADAPTIVE])), "messages", 0.0),
         figure("real network, phases: changes of transport", float(len(lived.chosen) - 1), "changes"),
     ]  # fmt: skip
+    found.rows += [
+        figure(f"real network, {phase.name}: {name} against itself, measured twice", often, "times")
+        for phase, (name, often) in zip(plan, lived.again, strict=False)
+    ]
+    if lived.again:
+        found.notes.append(
+            "real network, the best fixed transport of each phase against itself, measured twice: "
+            + ", ".join(f"{often:.2f}" for _, often in lived.again)
+        )
     began = [(at, phase.name) for at, phase in zip(lived.began, plan, strict=True)]
     found.tables.append(
         Table(

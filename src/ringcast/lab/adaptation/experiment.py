@@ -299,7 +299,7 @@ def _decisions(model: Chooser) -> Findings:
     for number in range(DECISIONS):
         environment = drawn[number % len(drawn)]
         began = time.perf_counter_ns()
-        ranking = ranked(environment, wish, model, anything_serves)
+        ranking = ranked(environment, wish, model, anything_serves, current)
         decision = deciding.decide(float(number), current, environment, ranking)
         times.append(time.perf_counter_ns() - began)
         current = decision.transport

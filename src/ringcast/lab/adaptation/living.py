@@ -17,6 +17,7 @@ from ringcast.adapt.deciding import Deciding, Ranking, ranked
 from ringcast.adapt.environment import Environment, Surroundings
 from ringcast.adapt.foretelling import Candidate
 from ringcast.adapt.model import Chooser
+from ringcast.adapt.names import carried
 from ringcast.adapt.wanting import Wish
 from ringcast.control.between.choosing import Counted, Heard
 from ringcast.lab.adaptation.phases import SETTLING, Phase
@@ -75,7 +76,8 @@ class Choosing(Carrier):
             self.whys.append(decision.why)
 
     def _ranked(self, environment: Environment) -> Ranking:
-        found = ranked(environment, Wish("relate2", ordered=False), self._model, anything_serves)
+        current = carried(self._chosen) if self._chosen else ""
+        found = ranked(environment, Wish("relate2", ordered=False), self._model, anything_serves, current)
         return found._replace(candidates=[Candidate(simulated(one.transport), one.score) for one in found.candidates])
 
 

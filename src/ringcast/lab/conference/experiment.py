@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from ringcast.lab.conference import arithmetic, pages, people, processes
-from ringcast.lab.measuring.report import Findings, Steps
+from ringcast.lab.measuring import sampled
+from ringcast.lab.measuring.report import Analysed, Findings, Steps
+from ringcast.lab.measuring.sampled import PIPELINES
 from ringcast.lab.testbed.network import unavailable
 
+__all__ = ["NEEDS_ROOT", "PIPELINES", "conclude", "run"]
 NEEDS_ROOT = False
 
 
@@ -22,3 +25,9 @@ def run(quick: bool, steps: Steps) -> Findings:
         else:
             findings.add(pages.far(quick, steps))
     return findings
+
+
+def conclude(findings: Findings, analysed: Analysed) -> None:
+    """Rows whose samples are in the lake, as Spark computes them."""
+    rows = [row for part in (arithmetic, processes, pages) for row in part.judged(analysed)]
+    sampled.by_spark(findings, Findings(rows))

@@ -5,6 +5,7 @@ A cell is a NamedTuple: its fields are the configuration. Its samples are those 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -12,7 +13,7 @@ import msgspec
 
 from ringcast.lab.measuring.report import Analysed, Findings, Picture, Table
 from ringcast.lab.measuring.rows import Row
-from ringcast.lab.measuring.samples import Summary
+from ringcast.lab.measuring.samples import Summary, quantile, summarise
 from ringcast.record.figures import Measured
 
 TABLE = "gold.cells"
@@ -29,6 +30,31 @@ def values(
         for number, batch in enumerate(repetitions):
             for value in batch:
                 yield Measured(experiment, configuration, number, metric, float(value), unit)
+
+
+class InPython:
+    """The pipeline's table of values, made without Spark: what an experiment says first, and where there is none."""
+
+    def __init__(self, measured: Iterable[Measured]) -> None:
+        self._cells: dict[tuple[str, bytes, str], list[float]] = {}
+        for one in measured:
+            key = (one.experiment, msgspec.json.encode(one.configuration), one.metric)
+            self._cells.setdefault(key, []).append(one.value)
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        assert table == TABLE
+        return [
+            {"experiment": experiment, "configuration": configuration, "metric": metric, **_columns(samples)}
+            for (experiment, configuration, metric), samples in self._cells.items()
+        ]
+
+
+def _columns(samples: Sequence[float]) -> dict[str, float]:
+    number, mean, std, p50, p99 = summarise(samples)
+    return {
+        "samples": number, "mean": mean, "std": std, "p50": p50, "p95": quantile(samples, 0.95), "p99": p99,
+        "least": min(samples), "most": max(samples), "total": math.fsum(samples),
+    }  # fmt: skip
 
 
 def rows_of(analysed: Analysed, experiment: str, metric: str, kind: type[Cell]) -> dict[Cell, Mapping[str, Any]]:

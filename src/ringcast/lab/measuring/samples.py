@@ -28,6 +28,14 @@ def quantile(samples: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
+def thinned(samples: Sequence[float], most: int) -> list[float]:
+    """At most so many of them (two or more), evenly by rank; the least and the largest are among them."""
+    if len(samples) <= most:
+        return list(samples)
+    ordered = sorted(samples)
+    return [ordered[at * (len(ordered) - 1) // (most - 1)] for at in range(most)]
+
+
 def summarise(samples: Sequence[float]) -> Summary:
     """Raises ValueError when there are none."""
     if not samples:

@@ -11,16 +11,27 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import ringcast
+from ringcast.lab.measuring.report import Analysed
 from ringcast.lab.measuring.round_trip import Echo, Ping
+from ringcast.lab.measuring.rows import Row, at_least, at_most, figure
+from ringcast.lab.security.cells import Compared, told, values
 from ringcast.lab.security.meshes import Mesh
+from ringcast.record.figures import Measured
 
 SIZE, LARGE = 64, 1024
 WARM_UP = 200
+MESHES = ("plain", "sealed")
+AGAINST = "sealed against not"
+STREAM = "1 KiB by tcp"
+MOST_TIMES = {"udp": 1.25, "tcp": 1.3}
+"""What a sealed round trip may take, by transport, in times a plain one."""
+LEAST_TIMES = 0.7
+"""What a sealed stream has of a plain one's messages a second."""
 WAIT_S = 30.0
 DEPTH: dict[str, Any] = {"depth": 4096, "capacity_bytes": 8 << 20, "max_wait_s": 10.0}
 
@@ -64,9 +75,32 @@ def throughput(meshes: dict[str, Mesh], rounds: int, count: int) -> dict[str, li
     return found
 
 
-def ratio(on: list[float], off: list[float]) -> float:
-    """The median of the rounds' ratios: neighbours in time see the same machine."""
-    return statistics.median(a / b for a, b in zip(on, off, strict=True))
+def measured(what: str, found: Mapping[str, Sequence[float]], metric: str, unit: str) -> Iterator[Measured]:
+    """A repetition is a round. What seals cost is compared within it: neighbours in time see the same machine."""
+    for name, samples in found.items():
+        yield from values(Compared(what, name), metric, [[one] for one in samples], unit)
+    ratios = [[sealed / plain] for sealed, plain in zip(found["sealed"], found["plain"], strict=True)]
+    yield from values(Compared(what, AGAINST), "times", ratios, "times")
+
+
+def judged(analysed: Analysed) -> list[Row]:
+    """Of ratios the median of the rounds."""
+    rows = []
+    times, taken, rates = (told(analysed, metric, Compared) for metric in ("times", "taken", "rate"))
+    for transport, most in MOST_TIMES.items():
+        name, what = f"round trip of {SIZE} B by {transport}", f"round trip by {transport}"
+        if ratio := times.get(Compared(what, AGAINST)):
+            rows.append(at_most(f"{name}, {AGAINST}", ratio["p50"], "times", most))
+        for mesh in MESHES:
+            if one := taken.get(Compared(what, mesh)):
+                rows.append(figure(f"{name}, {mesh}", one["least"] * 1e6, "us"))
+    name = "messages of 1 KiB a second by tcp"
+    if ratio := times.get(Compared(STREAM, AGAINST)):
+        rows.append(at_least(f"{name}, {AGAINST}", ratio["p50"], "times", LEAST_TIMES))
+    for mesh in MESHES:
+        if one := rates.get(Compared(STREAM, mesh)):
+            rows.append(figure(f"{name}, {mesh}", one["most"], "messages/s"))
+    return rows
 
 
 @contextmanager

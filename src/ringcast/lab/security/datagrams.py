@@ -23,12 +23,15 @@ from typing import Any
 import msgspec
 
 import ringcast
-from ringcast.lab.measuring.rows import Row, at_least, at_most, scaled
+from ringcast.lab.measuring.report import Analysed
+from ringcast.lab.measuring.rows import Row, at_least, at_most
+from ringcast.lab.security.cells import FLOODED, Flood, stream_rows, streamed, told, values
 from ringcast.lab.security.meshes import Mesh, mesh
 from ringcast.lab.testbed.cleanup import LabError
+from ringcast.record.figures import Measured
 
 TRANSPORT = "nak"
-MOST_TIMES = 3.0
+KIND = "datagrams"
 MEMORY_BYTES = 8 << 20
 """What a daemon may grow by meanwhile: the stream's own numbers; an interpreter takes memory by the megabyte."""
 CALM = 2000
@@ -56,20 +59,31 @@ class Flooded(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the attacker saw the stream, and so had its channel's key; that takes the right to read the network."""
 
 
-def rows(quick: bool) -> list[Row]:
+def measured(quick: bool) -> list[Measured]:
     """Raises LabError."""
     count = 20_000 if quick else 1_000_000
     with tempfile.TemporaryDirectory() as place, mesh(Path(place) / "mesh", secured=True) as nodes:
-        found = flood(nodes, count)
-    name = f"{count:,} datagrams, forged and rubbish"
-    calm_us = _p99(found.calm_ns) / 1e3
-    return [
-        at_most(f"{name}: messages missing of a reliable stream", found.missing, "messages", 0),
-        at_most(f"{name}: p99 of the stream", _p99(found.flooded_ns) / 1e3, "us", scaled(calm_us, MOST_TIMES), calm_us),
-        at_most(f"{name}: the daemon grew by", found.grown_bytes, "bytes", MEMORY_BYTES),
-        at_most(f"{name}: daemons that failed", found.failed, "daemons", 0),
-        at_least(f"{name}: received, dropped and counted", found.dropped, "datagrams", 1),
-    ]
+        return list(counted(flood(nodes, count), count))
+
+
+def counted(found: Flooded, count: int) -> Iterator[Measured]:
+    yield from streamed(KIND, count, found.calm_ns, found.flooded_ns, found.missing)
+    cell = Flood(KIND, count, FLOODED)
+    yield from values(cell, "grown", [[found.grown_bytes]], "bytes")
+    yield from values(cell, "failed", [[found.failed]], "daemons")
+    yield from values(cell, "dropped", [[found.dropped]], "datagrams")
+
+
+def judged(analysed: Analysed) -> list[Row]:
+    rows = []
+    grown, failed = (told(analysed, metric, Flood) for metric in ("grown", "failed"))
+    for cell, dropped in told(analysed, "dropped", Flood).items():
+        name = f"{cell.number:,} datagrams, forged and rubbish"
+        rows += stream_rows(analysed, name, cell)
+        rows.append(at_most(f"{name}: the daemon grew by", grown[cell]["most"], "bytes", MEMORY_BYTES))
+        rows.append(at_most(f"{name}: daemons that failed", failed[cell]["total"], "daemons", 0))
+        rows.append(at_least(f"{name}: received, dropped and counted", dropped["total"], "datagrams", 1))
+    return rows
 
 
 def flood(nodes: Mesh, count: int, seed: int = 1) -> Flooded:
@@ -175,10 +189,6 @@ def _dropped(session: ringcast.Session) -> int:
 def _memory_bytes(pid: int) -> int:
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) * 1024
-
-
-def _p99(times_ns: list[int]) -> float:
-    return float(sorted(times_ns)[int(len(times_ns) * 0.99)])
 
 
 # ------------------------------------------------------------------ the attacker

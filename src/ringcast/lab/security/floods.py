@@ -18,37 +18,34 @@ import ringcast
 from ringcast.control import link
 from ringcast.control.requests import GetStatus, Hello
 from ringcast.errors import RingcastError
-from ringcast.lab.measuring.rows import Row, at_most, scaled
+from ringcast.lab.measuring.report import Analysed
+from ringcast.lab.measuring.rows import Row
+from ringcast.lab.security.cells import Flood, stream_rows, streamed, told
 from ringcast.lab.testbed.cleanup import LabError
+from ringcast.record.figures import Measured
 
 KINDS = ("connections", "requests")
-MOST_TIMES = 3.0
 CALM = 2000
 """Messages without a flood, to compare with."""
 PACE_S = 0.0005
 START_S = 30.0
 
 
-def rows(quick: bool) -> list[Row]:
-    """For each kind: is the stream complete, and how much longer do the slowest messages take? Raises LabError."""
+def measured(quick: bool) -> list[Measured]:
+    """Of each kind, a stream before the flood and beside it. Raises LabError."""
     count = 20_000 if quick else 1_000_000
-    found = []
+    found: list[Measured] = []
     with tempfile.TemporaryDirectory() as place, _daemon(Path(place)) as path:
         for kind in KINDS:
             calm_ns, _ = _stream(path, None)
             flooded_ns, missing = _stream(path, _attacker(kind, path, count))
-            found += [
-                at_most(f"{count:,} {kind}: messages missing of a reliable stream", missing, "messages", 0),
-                at_most(
-                    f"{count:,} {kind}: p99 of the stream", _p99(flooded_ns) / 1e3, "us",
-                    scaled(_p99(calm_ns) / 1e3, MOST_TIMES), _p99(calm_ns) / 1e3,
-                ),
-            ]  # fmt: skip
+            found += streamed(kind, count, calm_ns, flooded_ns, missing)
     return found
 
 
-def _p99(times_ns: list[int]) -> float:
-    return float(sorted(times_ns)[int(len(times_ns) * 0.99)])
+def judged(analysed: Analysed) -> list[Row]:
+    floods = [flood for flood in told(analysed, "missing", Flood) if flood.kind in KINDS]
+    return [row for flood in floods for row in stream_rows(analysed, f"{flood.number:,} {flood.kind}", flood)]
 
 
 def _stream(path: str, attacker: subprocess.Popen[bytes] | None) -> tuple[list[int], int]:

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from ringcast.lab.measuring.report import Analysed
 from ringcast.lab.measuring.rows import Row, at_most
+from ringcast.lab.security.cells import Joined, told, values
 from ringcast.lab.testbed.cleanup import LabError
+from ringcast.record.figures import Measured
 
 MOST_S = 5.0
 _RINGCAST = (sys.executable, "-m", "ringcast", "secure")
 
 
-def rows(quick: bool) -> list[Row]:
-    """The row that the lab shows. Raises LabError."""
-    taken = durations_s(3 if quick else 9)
+def measured(quick: bool) -> list[Measured]:
+    """Raises LabError."""
+    return list(values(Joined("invitation"), "joining", [[taken] for taken in durations_s(3 if quick else 9)], "s"))
+
+
+def judged(analysed: Analysed) -> list[Row]:
     return [
-        at_most("a node joins with an invitation, the slowest of several", max(taken), "s", MOST_S),
-        at_most("a node joins with an invitation, median", statistics.median(taken), "s", MOST_S),
+        row
+        for taken in told(analysed, "joining", Joined).values()
+        for row in (
+            at_most("a node joins with an invitation, the slowest of several", taken["most"], "s", MOST_S),
+            at_most("a node joins with an invitation, median", taken["p50"], "s", MOST_S),
+        )
     ]
 
 

@@ -1,5 +1,5 @@
 """`cells`: of every configuration of an experiment and every metric the samples of all repetitions as one: mean,
-deviation (divided by n, as the papers have it), median, 99th percentile, least and most.
+deviation (divided by n, as the papers have it), median, 95th and 99th percentile, least, most and sum.
 
 Of experiments whose configurations name no transport: `grid` and `round_trips` look at the others. Percentiles are
 values that really occurred, by the rank that `ringcast.lab.measuring.samples` uses.
@@ -21,7 +21,7 @@ KEY = ("experiment", "configuration", "metric")
 
 @pipeline(
     "cells",
-    "every configuration's samples: mean, deviation, median and 99th percentile",
+    "every configuration's samples: mean, deviation, percentiles, least, most and sum",
     reads={"results": RESULTS},
     writes=CELLS,
     key=KEY,
@@ -32,12 +32,12 @@ def cells(results: DataFrame) -> DataFrame:
     pooled = found.groupBy(*KEY).agg(
         F.first("unit").alias("unit"), F.countDistinct("repetition").alias("repetitions"),
         F.count("*").alias("samples"), F.avg("value").alias("mean"), F.stddev_pop("value").alias("std"),
-        F.min("value").alias("least"), F.max("value").alias("most"),
+        F.min("value").alias("least"), F.max("value").alias("most"), F.sum("value").alias("total"),
         F.sort_array(F.collect_list("value")).alias("_ordered"),
     )  # fmt: skip
     return pooled.select(
         *KEY, "unit", "repetitions", "samples", "mean", "std", _rank(0.5).alias("p50"), _rank(0.99).alias("p99"),
-        "least", "most",
+        "least", "most", _rank(0.95).alias("p95"), "total",
     )  # fmt: skip
 
 

@@ -98,6 +98,7 @@ CELLS = Table(
     join(
         columns(experiment=STRING, configuration=STRING, metric=STRING, unit=STRING, repetitions=LONG, samples=LONG,
                 mean=DOUBLE, std=DOUBLE, p50=DOUBLE, p99=DOUBLE, least=DOUBLE, most=DOUBLE),
+        optional(p95=DOUBLE, total=DOUBLE),
         RUN,
     ),
     "experiment",

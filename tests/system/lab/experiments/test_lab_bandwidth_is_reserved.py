@@ -74,7 +74,7 @@ def test_more_than_half_of_the_link_is_kept_when_the_channel_is_opened_anew(mesh
             return sub.recv(timeout=20).data == data
 
         a.set_channel(TAG, priority="high", bandwidth="6gbit")
-        assert [one.bandwidth for one in in_force(mesh)] == ["6gbit"]
+        eventually(lambda: [one.bandwidth for one in in_force(mesh)] == ["6gbit"])
         for change in ({"priority": "critical"}, {"transport": "tcp"}, {"dscp": "EF"}, {"bandwidth": "7gbit"}):
             a.set_channel(TAG, **change)
             assert arrives(repr(change).encode())

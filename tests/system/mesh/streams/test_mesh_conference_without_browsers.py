@@ -25,12 +25,13 @@ def ringcast(*words: str) -> subprocess.CompletedProcess[str]:
 
 def test_eight_participants_on_four_nodes_hear_every_block_of_each_other(tmp_path: Path) -> None:
     with local_mesh(["a", "b", "c", "d"], tmp_path) as nodes:
-        accounts = crowd.run([node.socket for node in nodes], 8, 1.6, words=("--video", "test"))
+        accounts = crowd.run([node.socket for node in nodes], 8, 1.6, words=("--video", "test", "--delays"))
     assert {account.node for account in accounts} == {"a", "b", "c", "d"}
     assert [account.sent for account in accounts] == [50] * 8
     assert crowd.missing(accounts) == 0
     assert sum(account.lost + account.malformed for account in accounts) == 0
     assert all(account.frames_received > 8 for account in accounts)
+    assert [len(account.delays_ms) for account in accounts] == [7 * 50] * 8
 
 
 def test_silence_is_counted_and_can_be_kept_back(daemon: Any, tmp_path: Path) -> None:

@@ -5,27 +5,35 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
-from ringcast.control.between.choosing import AskHeard, Counted, Explained
+from ringcast.control import service
+from ringcast.control.between.choosing import AskHeard, Counted, Explained, Heard
 from ringcast.control.status import ChannelStatus, ClockStatus
-from ringcast.daemon.choosing import hearing as hearing_module
 from ringcast.daemon.choosing.hearing import TOLD_S, Hearing
+from ringcast.daemon.choosing.lines import Lines, Speeds
 
 
-def channel(direction: str, transport: str, tag: str = "cam", **counters: int) -> ChannelStatus:
-    how: dict[str, Any] = {"direction": direction, "transport": transport, "tag": tag}
+def channel(direction: str, transport: str, tag: str = "cam", node: str = "b", **counters: int) -> ChannelStatus:
+    how: dict[str, Any] = {"direction": direction, "transport": transport, "tag": tag, "node": node}
     return ChannelStatus(
-        **how, node="b", incarnation=7, every=1, reliable=False, messages=100, bytes=1000, lost=2, counters=counters
+        **how, incarnation=7, every=1, reliable=False, messages=100, bytes=1000, lost=2, counters=counters
     )
 
 
-async def nowhere(node: str) -> str:
-    raise OSError
+class MadeUp(Lines):
+    """Lines to nodes that are as fast as somebody says."""
+
+    def __init__(self, **speeds: Speeds) -> None:
+        self._speeds = speeds
+
+    async def to(self, node: str) -> Speeds:
+        return self._speeds.get(node, Speeds())
 
 
-def heard(*rows: ChannelStatus, **clocks: ClockStatus) -> Any:
-    hearing = Hearing("a", lambda: rows, lambda: clocks, nowhere, dict)
+def heard(*rows: ChannelStatus, lines: Lines | None = None, **clocks: ClockStatus) -> Any:
+    hearing = Hearing("a", lambda: rows, lambda: clocks, lines or MadeUp(), dict)
     return asyncio.run(hearing.heard(AskHeard(tags=["cam"]))).tags
 
 
@@ -58,7 +66,7 @@ def test_packets_are_told_where_a_stack_counts_them() -> None:
 
 def test_what_a_keeper_told_of_its_choices_is_shown_until_it_is_silent() -> None:
     now_s = 0.0
-    hearing = Hearing("a", list, dict, nowhere, dict, now_s=lambda: now_s)
+    hearing = Hearing("a", list, dict, MadeUp(), dict, now_s=lambda: now_s)
     hearing.told({"cam": [Explained("auto:p99", "nak", 5, "of loss", "the rule", "3 receivers", [("nak", 1.0)])]})
     (choice,) = hearing.choices("cam")
     assert (choice.asked, choice.transport, choice.candidates) == ("auto:p99", "nak", [("nak", 1.0)])
@@ -67,13 +75,50 @@ def test_what_a_keeper_told_of_its_choices_is_shown_until_it_is_silent() -> None
     assert hearing.choices("cam") == []
 
 
-def test_of_a_line_what_others_take_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def there(node: str) -> str:
-        return "10.0.0.2"
-
-    monkeypatch.setattr(hearing_module.interfaces, "local_address", lambda host: "10.0.0.1")
-    monkeypatch.setattr(hearing_module.interfaces, "bytes_per_second", lambda address: 1_000.0)
-    rows = [channel("in", "nak")]
+def test_of_a_line_what_others_take_is_left_out() -> None:
+    rows, lines = [channel("in", "nak")], MadeUp(b=Speeds(out=10.0, into=1_000.0))
     for others, left in ((0.0, 1_000.0), (400.0, 600.0), (5_000.0, 10.0)):
-        hearing = Hearing("a", lambda: rows, dict, there, dict, lambda node, of, others=others: others)  # type: ignore[misc]
+        hearing = Hearing("a", lambda: rows, dict, lines, dict, lambda node, of, others=others: others)  # type: ignore[misc]
         assert asyncio.run(hearing.heard(AskHeard(tags=["cam"]))).tags["cam"].bandwidth == left
+
+
+def test_who_sends_tells_the_slowest_of_its_lines_whatever_carries_the_stream() -> None:
+    lines = MadeUp(b=Speeds(out=900.0, into=5_000.0, leaves=70.0), c=Speeds(out=250.0, into=5_000.0, leaves=30.0))
+    rows = [channel("out", "multicast+nak"), channel("out", "multicast+nak", node="c"), channel("out", "nak", node="d")]
+    found = heard(*rows, lines=lines)["cam"]
+    assert (found.line, found.leaves) == (250.0, 30.0)
+    assert (found.channels, found.sent, found.bandwidth) == ([], [], 0.0), "it receives nothing"
+    assert heard(channel("in", "nak"), lines=lines)["cam"].line == 0.0, "it sends nothing"
+
+
+def test_what_a_keeper_told_of_senders_lines_is_known_until_it_is_silent() -> None:
+    now_s = 0.0
+    hearing = Hearing("a", list, dict, MadeUp(), dict, now_s=lambda: now_s)
+    hearing.told({}, {"cam": 250_000.0})
+    assert (hearing.line("cam"), hearing.line("other"), hearing.choices("cam")) == (250_000.0, 0.0, [])
+    now_s = TOLD_S + 1
+    assert hearing.line("cam") == 0.0
+
+
+def test_a_daemon_that_knows_no_lines_is_understood_and_understands() -> None:
+    """Of values that are sent as lists only the end may grow."""
+    old = msgspec.msgpack.encode(["a", [[7, "nak", 100, 1000, 2]], 0.001, 1.25e6, []])
+    found = msgspec.msgpack.decode(old, type=Heard)
+    assert (found.bandwidth, found.line, found.leaves) == (1.25e6, 0.0, 0.0)
+    new = msgspec.msgpack.decode(msgspec.msgpack.encode(Heard("a", [], 0.0, 0.0, [], 250.0, 30.0)))
+    assert new == ["a", [], 0.0, 0.0, [], 250.0, 30.0]
+    assert service.decode_untrusted(msgspec.msgpack.encode({"tags": ["cam"]}), AskHeard).lines == {}
+
+
+def test_a_line_that_is_told_alone_leaves_the_choices_that_were_told_before() -> None:
+    """Lines are told each second, choices every few seconds."""
+    now_s = 0.0
+    hearing = Hearing("a", list, dict, MadeUp(), dict, now_s=lambda: now_s)
+    hearing.told({"cam": [Explained("auto:p99", "nak", 5, "of loss", "the rule", "3 receivers", [("nak", 1.0)])]})
+    now_s = TOLD_S / 2
+    hearing.told({}, {"cam": 250_000.0})
+    assert [one.transport for one in hearing.choices("cam")] == ["nak"]
+    now_s = TOLD_S + 1
+    hearing.told({}, {"cam": 250_000.0})
+    assert hearing.choices("cam") == []
+    assert hearing.line("cam") == 250_000.0

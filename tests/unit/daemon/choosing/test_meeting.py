@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ringcast.control.status import ChannelStatus, ClockStatus
-from ringcast.daemon.choosing import meeting
+from ringcast.daemon.choosing import lines, meeting
+from ringcast.daemon.choosing.lines import WAY_S, Lines
 from ringcast.daemon.choosing.meeting import LOOKS, Meeting, core_ticks
 from ringcast.errors import BrokenError
 
@@ -28,13 +29,14 @@ class World:
         self.now_s, self.bytes, self.ticks = 100.0, 0, (0, 0)
         self.looked_up: list[str] = []
         self.lost = False
-        patch.setattr(meeting.interfaces, "local_address", lambda host: "10.0.0.1")
-        patch.setattr(meeting.interfaces, "interface_of", lambda address: "eth0")
-        patch.setattr(meeting.interfaces, "speed_of", lambda name: 1_000_000.0)
+        self.line = 0.0
+        patch.setattr(lines, "_towards", lambda host: "eth0")
+        patch.setattr(lines, "_asked", lambda name: (1_000_000.0, 500.0, 0))
         patch.setattr(meeting.interfaces, "received", lambda: {"eth0": self.bytes})
         patch.setattr(meeting, "core_ticks", lambda text: self.ticks)
         clock = ClockStatus(source="measured", fastest_ns=40_000)
-        self.meeting = Meeting(lambda tag: 3, lambda: {"b": clock}, self._host_of, lambda: self.now_s)
+        found = Lines(self._host_of, now_s=lambda: self.now_s)
+        self.meeting = Meeting(lambda tag: 3, lambda: {"b": clock}, found, lambda tag: self.line, lambda: self.now_s)
 
     async def _host_of(self, node: str) -> str:
         self.looked_up.append(node)
@@ -68,6 +70,18 @@ def test_of_one_look_nothing_is_known_and_of_two_what_came_between(world: World)
     assert world.meeting.others("b", [channel(1_000)]) == pytest.approx(250_000 - 100 * 260)
 
 
+def test_where_a_senders_line_has_less_left_that_is_what_is_left(world: World) -> None:
+    world.second(channel(0))
+    world.line = 250_000.0
+    (row,) = world.second(channel(100), came=250_000)
+    assert row.environment is not None
+    assert row.environment.bandwidth_left_mbit == pytest.approx(8e-6 * (250_000 - 100 * 260)), "less its own messages"
+    world.line = 2_000_000.0
+    (row,) = world.second(channel(200), came=250_000)
+    assert row.environment is not None
+    assert row.environment.bandwidth_left_mbit == pytest.approx(6.0), "the interface here has less"
+
+
 def test_what_is_long_ago_is_forgotten_and_what_was_opened_again_counts_from_nothing(world: World) -> None:
     for second in range(LOOKS + 2):
         rows = world.second(channel(10 * second, skipped=9))
@@ -94,7 +108,7 @@ def test_where_a_node_is_is_looked_up_once_and_only_when_something_comes_from_it
     world.second()
     world.second(channel(0, "out"))
     assert world.looked_up == []
-    for second in range(5):
+    for second in range(int(WAY_S) + 5):
         rows = world.second(channel(10 * second), came=1000)
     assert world.looked_up == ["b"]
     assert rows[0].environment is not None

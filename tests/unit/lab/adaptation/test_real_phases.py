@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from lab_fakes import named
 
+from ringcast.adapt.environment import Environment
+from ringcast.adapt.foretelling import fits
 from ringcast.lab.adaptation import choices
 from ringcast.lab.adaptation.living import simulated
 from ringcast.lab.adaptation.phases import FIXED as SIMULATED
-from ringcast.lab.adaptation.real import ADAPTIVE, FIXED, Came, Lived, RealPhase, came, phases, steady, turns
+from ringcast.lab.adaptation.real import ADAPTIVE, FIXED, SIZE, Came, Lived, RealPhase, came, phases, steady, turns
 from ringcast.lab.adaptation.switching import COURSES, LOSS, WEAK, Carried, Course, Switched, conclude
+from ringcast.model.priority import rate_bps
 
 CALM, LOSSY = RealPhase("calm", 400), RealPhase("lossy", 1_000, loss=0.05)
 
@@ -66,6 +69,26 @@ def test_losses_in_a_row_and_a_thin_link_meet_one_carrier_at_a_time() -> None:
     assert turns(CALM, tags) == [tags], "what the machine does meanwhile meets all"
     for alone in (CALM._replace(line="2mbit"), LOSSY._replace(burst=4.0)):
         assert turns(alone, tags) == [[tag] for tag in tags]
+
+
+def test_a_thin_link_carries_messages_and_not_three_repairs_with_each() -> None:
+    for quick in (False, True):
+        (thin,) = [phase for phase in phases(quick) if phase.line]
+        line = Environment(
+            receivers=thin.receivers, loss_percent=100 * thin.loss, burst=1.0, rate_hz=thin.rate_hz, payload_bytes=SIZE,
+            delay_us=50.0, bandwidth_mbit=1e-6 * rate_bps(thin.line or ""), messages=1_000,
+        )  # fmt: skip
+        assert all(fits(name, line) for name in ("multicast", "multicast+nak", "multicast+parity:r=4,c=2,flush=1s"))
+        assert not fits("multicast+parity:r=4,c=3", line, "multicast+parity:r=4,c=3")
+
+
+def test_how_well_a_phase_repeats_itself_stands_beside_it() -> None:
+    lived = Lived({ADAPTIVE: [cost(1.0)], "a": [cost(1.0)]}, [], [0.0], [], [("a", 1.04)])
+    found = choices.conclude([CALM], lived)
+    row = named(found, "against itself")
+    assert [note for note in found.notes if note.endswith("measured twice: 1.04")]
+    assert (row.value, row.target) == (1.04, None)
+    assert row.name.startswith("real network, calm: a ")
 
 
 def test_ten_minutes_in_which_nothing_changes_may_have_one_change() -> None:

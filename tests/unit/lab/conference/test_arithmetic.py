@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lab_fakes import CountedSteps
+from lab_fakes import CountedSteps, named
 
 from ringcast.conference.sound.blocks import TELEPHONE
 from ringcast.conference.sound.mixing import BySpeakers
 from ringcast.lab.conference import arithmetic
+from ringcast.lab.measuring import sampled
+from ringcast.lab.measuring.report import Findings
 
 
 def test_every_row_that_asks_for_something_is_met() -> None:
     rows = arithmetic.run(CountedSteps()).rows
     assert [row.name for row in rows if row.met is False] == []
     assert sum(row.met is True for row in rows) >= 12
+
+
+def test_every_row_is_of_samples_that_are_in_the_lake() -> None:
+    findings = arithmetic.run(CountedSteps())
+    core = {"scheme": "speakers", "speakers": 8, "where": "core"}
+    assert sum(one.configuration == core for one in findings.measured) == arithmetic._BLOCKS
+    assert arithmetic.judged(sampled.InPython(findings.measured)) == findings.rows
+    wrong = [one._replace(value=one.value + 2) if one.metric == "wrapped" else one for one in findings.measured]
+    row = named(Findings(arithmetic.judged(sampled.InPython(wrong))), "samples that wrapped")
+    assert (row.value, row.met) == (2 * arithmetic._BLOCKS, False)
 
 
 def test_the_oracle_is_another_computation_that_notices_a_wrong_sample() -> None:

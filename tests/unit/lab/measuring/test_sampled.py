@@ -48,6 +48,14 @@ def test_cells_come_back_in_the_order_in_which_they_are_wanted() -> None:
     assert not sampled.summaries(Told("another", "m", [a]), "e", "m", Where, [a])
 
 
+def test_without_spark_the_same_table_is_made_in_python() -> None:
+    cell = Where(0.7, "a")
+    measured = sampled.values("e", {cell: [range(60), range(60, 100)]}, "m", "s")
+    (row,) = sampled.rows_of(sampled.InPython(measured), "e", "m", Where).values()
+    names = ("samples", "mean", "p50", "p95", "p99", "least", "most", "total")
+    assert [row[name] for name in names] == [100, 49.5, 50.0, 95.0, 99.0, 0.0, 99.0, 4950.0]
+
+
 def test_what_spark_says_takes_the_place_of_what_was_said_before() -> None:
     findings = Findings([figure("a", 1.0, "us"), figure("b", 1.0, "us")], [Table("t", (), [["old"]])],
                         [Picture("p", "old", "", "", [])])  # fmt: skip

@@ -14,6 +14,7 @@ from ringcast.lab.measuring.samples import (
     pooled,
     quantile,
     summarise,
+    thinned,
 )
 
 floats = st.floats(0.001, 1e9)
@@ -28,6 +29,16 @@ def test_a_summary_agrees_with_the_standard_library(samples):
     assert seen.p50 in samples
     assert sorted(samples)[len(samples) // 2] == seen.p50
     assert median(samples) == pytest.approx(statistics.median(samples))
+
+
+@given(st.lists(floats, min_size=1, max_size=200), st.integers(2, 50))
+def test_thinned_samples_keep_their_ends_and_their_ranks(samples, most):
+    kept = thinned(samples, most)
+    assert len(kept) == min(most, len(samples))
+    assert (min(kept), max(kept)) == (min(samples), max(samples))
+    if len(samples) <= most:
+        assert kept == samples
+    assert thinned(range(1001), 11) == list(range(0, 1001, 100))
 
 
 def test_quantiles_are_values_that_occurred():

@@ -1,0 +1,143 @@
+"""When a line changes, the keeper does not wait until its next look is due."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from ringcast.adapt.foretelling import more_packets
+from ringcast.control.between.choosing import AllHeard, AskHeard, Counted, Heard
+from ringcast.daemon.background import Background
+from ringcast.daemon.choosing.chooser import (
+    ASKED_BYTES,
+    ASKED_SHARE,
+    HURRIED_S,
+    LONGEST_PERIOD_S,
+    PERIOD_S,
+    SOON_S,
+    Choosing,
+    _Tag,
+    period_s,
+)
+from ringcast.daemon.table.rows import SubscriberRow, TagRow
+from ringcast.model.carrier import Chosen
+from ringcast.model.identity import SubscriberInfo
+from ringcast.model.place import Wanted
+from ringcast.model.tag import TagAttributes
+
+NOW_S = 100.0
+
+
+def after(script: Callable[[Choosing], None]) -> float | None:
+    """How long after a script the next look is due; None where none is."""
+
+    async def live() -> float | None:
+        asyncio.get_running_loop().time = lambda: NOW_S  # type: ignore[method-assign]
+        mesh = SimpleNamespace(serve=lambda *about: None)
+        nothing: Any = None
+        choosing = Choosing(
+            nothing, cast(Any, mesh), nothing, nothing, lambda: 0, lambda sends: None, lambda: None, nothing
+        )
+        script(choosing)
+        timer = choosing._alarm._timer
+        choosing._looking = None
+        choosing.close()
+        return None if timer is None else timer.when() - NOW_S
+
+    return asyncio.run(live())
+
+
+def test_a_look_that_is_due_later_comes_soon_but_not_just_after_another() -> None:
+    def looked(choosing: Choosing) -> None:
+        choosing._done()
+
+    def changed(choosing: Choosing) -> None:
+        choosing._done()
+        choosing.line_changed()
+
+    def long_ago(choosing: Choosing) -> None:
+        choosing._alarm.within(PERIOD_S)
+        choosing.line_changed()
+
+    assert after(looked) == PERIOD_S
+    assert after(changed) == pytest.approx(HURRIED_S)
+    assert after(long_ago) == pytest.approx(SOON_S)
+
+
+def test_a_change_during_a_look_brings_another_one_and_then_all_is_as_usual() -> None:
+    def during(choosing: Choosing) -> None:
+        choosing._looking = cast(Any, object())
+        choosing.line_changed()
+        choosing._done()
+
+    def twice(choosing: Choosing) -> None:
+        during(choosing)
+        choosing._alarm._timer = None
+        choosing._done()
+
+    assert after(during) == pytest.approx(HURRIED_S)
+    assert after(twice) == PERIOD_S
+
+
+def test_a_thin_line_is_asked_through_less_often() -> None:
+    assert period_s(8, 0.0) == PERIOD_S, "nobody told how fast it is"
+    assert period_s(8, 1e9 / 8) == PERIOD_S
+    assert period_s(0, 1000.0) == PERIOD_S, "nobody else is asked"
+    assert period_s(2, 2 * ASKED_BYTES / (3 * ASKED_SHARE)) == pytest.approx(3.0)
+    assert period_s(8, 125_000.0) == pytest.approx(8 * ASKED_BYTES / (ASKED_SHARE * 125_000.0))
+    assert period_s(50, 125_000.0) == LONGEST_PERIOD_S
+
+
+def test_where_nobody_leaves_a_transport_to_this_node_nothing_runs() -> None:
+    assert after(lambda choosing: choosing.line_changed()) is None
+
+
+def test_what_fits_a_line_no_longer_is_judged_without_asking_other_nodes() -> None:
+    """The keeper sends as well. Another node's answer never comes: it would come through the full queue."""
+    row = TagRow(
+        name="t", attributes=TagAttributes(transport="auto:relate2"), primary="a",
+        chosen={"auto:relate2": Chosen("multicast+parity:r=4,c=3")},
+    )  # fmt: skip
+    table = SimpleNamespace(
+        node="a", tags=lambda: [row], tag=lambda name: row, publishers=lambda name: [],
+        subscribers=lambda name: [
+            SubscriberRow(
+                info=SubscriberInfo(id=1, node="b", pattern="t", pid=1, user="u"), wanted=Wanted(ordered=True)
+            )
+        ],
+    )  # fmt: skip
+    put: list[str] = []
+
+    def chosen_as(_: TagRow, chosen: dict[str, Chosen]) -> list[Any]:
+        put.extend(choice.transport for choice in chosen.values())
+        return []
+
+    async def heard(asked: AskHeard) -> AllHeard:
+        return AllHeard(tags={name: Heard("a", [], line=60_000.0, leaves=0.0) for name in asked.tags})
+
+    async def live() -> None:
+        local = SimpleNamespace(table=table, tags=SimpleNamespace(put_chosen=chosen_as))
+        hearing = SimpleNamespace(heard=heard)
+        models = SimpleNamespace(of=lambda metric, ordered: None)
+        background = Background()
+        choosing = Choosing(
+            cast(Any, local), cast(Any, SimpleNamespace(serve=lambda *about: None)), cast(Any, hearing),
+            cast(Any, models), lambda: 0, lambda sends: None, lambda: None, background,
+        )  # fmt: skip
+        around = choosing._tags.setdefault("t", _Tag()).surroundings
+        for second in range(6):  # 100 messages a second of 400 bytes, a few of which get lost
+            came = 100 * second
+            counted = Counted(1, "multicast+parity:r=4,c=3", came, 400 * came, 0, skipped=second, gaps=second)
+            around.look(float(second), [Heard("b", [counted], 0.001, 125e6)])
+        choosing.line_changed()
+        assert choosing._judging is not None
+        await choosing._judging
+        choosing.close()
+
+    asyncio.run(live())
+    assert put
+    assert more_packets(put[0]) < more_packets("multicast+parity:r=4,c=3")
