@@ -73,7 +73,7 @@ void Pump::run() {
             broken = (some && !flush()) || corrupt_;
             if (some && !broken) cursor_->publish_position();
             if (!broken) next_seq_.store(read_to_, std::memory_order_release);
-            if (!some) pressed_ = false;
+            if (!some) pressed_.store(false, std::memory_order_relaxed);
             if (!some && !broken) reader_.wait(kForever);
         } catch (const std::bad_alloc&) {
             broken = true;  // no room for a copy of the message
@@ -109,7 +109,7 @@ bool Pump::fill() {
             read_to_ = record.seq;
             break;
         }
-        if (pressed_ && (record.flags & kDiscardable) != 0) {
+        if (pressed() && (record.flags & kDiscardable) != 0) {
             add(counters_.discarded, 1);
             add(lost_, reader_.taken(*from, record, record.sent_ns, false));
             read_to_ = record.seq + 1;
@@ -137,7 +137,7 @@ bool Pump::fill() {
 
 // Small messages with one look at the ring for all of them; none where the next one needs a closer look.
 bool Pump::fill_run() {
-    if (!spec_.stream || spec_.every > 1 || pressed_) return false;
+    if (!spec_.stream || spec_.every > 1 || pressed()) return false;
     std::array<Record, kMostClaimed> records;
     Reader::Member* from;
     std::size_t found = reader_.poll_run(kMostRunMessage, {records.data(), std::min<std::size_t>(records.size(), most_ - batch_.size())}, from);
@@ -264,7 +264,7 @@ bool Pump::send_all(std::span<const std::byte> bytes) {
         }
         if (n < 0 && errno == EINTR) continue;
         if (n == 0 || errno != EAGAIN) return false;
-        pressed_ = !spec_.reliable;
+        pressed_.store(!spec_.reliable, std::memory_order_relaxed);
         pollfd fd{socket_.get(), POLLOUT, 0};
         ::poll(&fd, 1, 250);
         if (thread_.stopping()) return false;

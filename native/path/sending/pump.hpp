@@ -54,6 +54,8 @@ public:
     const LinkCounters& counters() const { return counters_; }
     bool sealed() const { return spec_.seal != nullptr; }
     u64 lost() const { return lost_.load(std::memory_order_relaxed); }
+    // The receiver took less than was there, and this has not caught up since: what is discardable is left out.
+    bool pressed() const { return pressed_.load(std::memory_order_relaxed); }
 
 private:
     void run();
@@ -92,7 +94,7 @@ private:
     StreamMark mark_;
     bool marked_ = false;   // some of the batch have a class of their own
     bool corrupt_ = false;  // the ring is
-    bool pressed_ = false;  // the receiver took less than was there, and this has not caught up since
+    std::atomic<bool> pressed_{false};  // written by its thread only
     Thread thread_;
 };
 
