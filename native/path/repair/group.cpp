@@ -121,6 +121,14 @@ bool Group::work(i64 now_ns) {
 
 bool Group::follow(i64 now_ns) {
     const bool all = stack_.needs_packets();
+    // Waits begin when a message was sent, not when it was found. That was after the last look, and after the message
+    // before it.
+    const i64 utc = utc_ns();
+    i64 after_ns = std::min(std::exchange(looked_ns_, now_ns), now_ns);
+    const auto sent_at = [&](const Record& message) {
+        const i64 there_ns = message.arrived_ns != 0 ? message.arrived_ns : message.sent_ns;
+        return after_ns = now_ns - std::clamp<i64>(elapsed_ns(there_ns, utc), 0, now_ns - after_ns);
+    };
     Record record, newest;
     i64 found = 0;
     u64 bytes = 0;
@@ -134,7 +142,7 @@ bool Group::follow(i64 now_ns) {
         ++found;
         bytes += record.length;
         if (!all || !packets_.load(record)) continue;
-        for (u32 piece = 0; piece < packets_.pieces(); ++piece) stack_.on_sent(packets_.piece(piece), now_ns, *this);
+        for (u32 piece = 0; piece < packets_.pieces(); ++piece) stack_.on_sent(packets_.piece(piece), sent_at(record), *this);
     }
     broken_ = peek == Peek::corrupt;
     if (found == 0) return false;
@@ -143,7 +151,7 @@ bool Group::follow(i64 now_ns) {
     const u64 step = spec_.stack.window.step;
     newest.seq = newest.seq / step * step;
     sent_up_to_ = std::max(sent_up_to_, newest.seq + step);
-    if (!all || more) stack_.on_message(newest.seq, now_ns);
+    if (!all || more) stack_.on_message(newest.seq, sent_at(newest));
     active_until_ns_ = now_ns + kActiveNs;
     gap_ns_ = (now_ns - std::exchange(followed_ns_, now_ns)) / found;
     return more;

@@ -131,6 +131,7 @@ private:
     i64 paced_until_ns_ = 0;
     u64 tail_seen_ = 0;
     i64 active_until_ns_ = 0;
+    i64 looked_ns_ = 0;    // at the ring
     i64 followed_ns_ = 0;  // when something new was last found
     i64 gap_ns_ = 0;       // between messages, as they were found
     bool lacks_room_ = false;

@@ -1,4 +1,5 @@
-// The sending end of a group, driven by hand: credits that go back, and codes that are slower than the publisher.
+// The sending end of a group, driven by hand: credits that go back, waits that begin when a message was sent, and codes
+// that are slower than the publisher.
 #include "path/repair/group.hpp"
 
 #include <netinet/in.h>
@@ -21,6 +22,7 @@ struct Sending {
     std::unique_ptr<Group> make(std::vector<std::string> stages, bool reliable) {
         GroupSpec spec;
         spec.stack = {std::move(stages), kKey, wire::kPublisher, 1, false, 3, {0, 1, 1, 1, 1, 48 + kSmallChunk}, {}};
+        spec.stack.tuning.flush_ns = spec.stack.tuning.heartbeat_ns;
         spec.chunk = kSmallChunk;
         spec.reliable = reliable;
         return std::make_unique<Group>(rig.view(), rig.bell(), reliable ? rig.bell() : Mapping(), spec, bundle);
@@ -68,6 +70,24 @@ TEST(group, a_credit_for_what_was_never_sent_is_absurd_even_before_the_first_mes
     CHECK_EQ(s.group->counters().credits.load(), 0u);
     while (s.rig.writer.room(8)) s.rig.send_some(1);
     CHECK_EQ(s.rig.writer.next_seq(), 16u);
+}
+
+TEST(group, repairs_and_heartbeats_are_due_by_when_a_message_was_sent) {
+    constexpr i64 kAgo = 3'000'000;
+    for (const auto& stages : {std::vector<std::string>{"parity"}, {"ordering", "nak"}, {"ordering", "parity", "nak"}}) {
+        Sending s(stages, false, 16);
+        const i64 first_look = steady_ns() - 2 * kAgo;
+        s.group->work(first_look);
+        const Part part{};
+        s.rig.writer.append({&part, 1}, 0, {0, utc_ns() - kAgo});
+        const i64 found = steady_ns();
+        s.group->work(found);
+        CHECK(s.group->wake_at_ns(found) <= found - kAgo + recovery::Tuning{}.heartbeat_ns);
+        // Nobody can have sent it before the look that did not find it, whatever a clock says.
+        s.rig.writer.append({&part, 1}, 0, {0, 0});
+        s.group->work(found + kAgo / 3);
+        CHECK(s.group->wake_at_ns(found + kAgo / 3) > found);
+    }
 }
 
 TEST(group, codes_slower_than_the_publisher_leave_others_their_turn) {
