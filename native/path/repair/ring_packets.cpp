@@ -32,7 +32,8 @@ wire::Bytes RingPackets::piece(u32 number) {
     const u32 length = std::min<u32>(chunk_, header.length - header.offset);
     datagram_.resize(wire::kHeaderBytes + chunk_);
     std::memcpy(datagram_.data(), &header, wire::kHeaderBytes);
-    std::memcpy(datagram_.data() + wire::kHeaderBytes, bytes_.data() + header.offset, length);
+    // Before the first message with bytes there is no room that could be pointed to.
+    if (length > 0) std::memcpy(datagram_.data() + wire::kHeaderBytes, bytes_.data() + header.offset, length);
     return {datagram_.data(), wire::kHeaderBytes + length};
 }
 
