@@ -73,7 +73,7 @@ def phases(quick: bool) -> tuple[RealPhase, ...]:
     if quick:
         # Many receivers see many losses in a short time.
         return (
-            RealPhase("nothing is lost", 700, MORE), RealPhase("5 % is lost", 1_200, MORE, 0.05),
+            RealPhase("nothing is lost", 1_300, MORE), RealPhase("5 % is lost", 2_800, MORE, 0.05),
             RealPhase("a thin link", 800, MORE, 0.05, line=THIN),
         )  # fmt: skip
     return (

@@ -5,6 +5,7 @@ Latency is from `send` to the return of `recv`, by the one clock of the machine 
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from array import array
@@ -16,6 +17,8 @@ import ringcast
 
 WAIT_S = 10.0
 DEPTH = 4096
+ROUNDS, SEED = 10, 1
+"""Messages of each tag that are sent in the same order, and what the next order is drawn by."""
 _SLICE_S = 0.2
 """How soon a thread that waits for a message sees that it is to end."""
 
@@ -34,14 +37,20 @@ class SideBySide:
 
     def publish(self, tags: Sequence[str], count: int, rate_hz: float, size: int) -> dict[str, int]:
         """Send `count` messages on each of these tags, one tag after the other, evenly apart: sent together, each would
-        wait until the receivers had dealt with the others. Returns the number of the first one by tag."""
+        wait until the receivers had dealt with the others. What a tag's repairs meet, always so long after its
+        messages, is another one after each `ROUNDS`. Returns the number of the first one by tag."""
         firsts = {tag: self._sent[tag] for tag in tags}
-        sends = [self._publishers[tag].send for tag in tags]
-        body, gap_ns, begun = bytes(size), 1e9 / rate_hz / len(tags), time.monotonic_ns()
-        for number in range(count * len(tags)):
-            if (left := begun + round(number * gap_ns) - time.monotonic_ns()) > 0:
-                time.sleep(left * 1e-9)
-            sends[number % len(tags)](body)
+        order = [self._publishers[tag].send for tag in tags]
+        body, period_ns, begun = bytes(size), 1e9 / rate_hz, time.monotonic_ns()
+        chance = random.Random(SEED)
+        for number in range(count):
+            if number % ROUNDS == 0:
+                chance.shuffle(order)
+            for at, send in enumerate(order):
+                due_ns = begun + round((number + at / len(order)) * period_ns)
+                if (left := due_ns - time.monotonic_ns()) > 0:
+                    time.sleep(left * 1e-9)
+                send(body)
         for tag in tags:
             self._sent[tag] += count
         return firsts
