@@ -254,19 +254,17 @@ class Living:
         return max(costs) / min(costs)
 
     def _publish(self, phase: RealPhase, carriers: Sequence[str]) -> dict[str, _Run]:
-        """And look meanwhile at what was chosen."""
+        """And look meanwhile at what was chosen, whoever has its turn: looking takes processor time."""
         publisher = self._network.actor(self._network.here)
         tags = [self._tags[carrier] for carrier in carriers]
         how = {"tags": tags, "count": phase.messages, "rate_hz": phase.rate_hz, "size": SIZE}
         publisher.post("publish", name=_PUBLISHER, **how)
         until = time.monotonic() + phase.seconds
         while (left := until - time.monotonic()) > 0:
-            if ADAPTIVE in carriers:
-                self._look()
+            self._look()
             time.sleep(min(LOOK_S, left))
         firsts: dict[str, int] = publisher.reply(phase.seconds + 10)
-        if ADAPTIVE in carriers:
-            self._look()
+        self._look()
         there = {tag: [one for one in self._recorders if one.tag == tag] for tag in tags}
         return {carrier: _Run(firsts[tag], there[tag]) for carrier, tag in zip(carriers, tags, strict=True)}
 
