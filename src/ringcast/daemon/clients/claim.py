@@ -19,14 +19,15 @@ _GLANCE_S = 0.2
 
 
 class Claim:
-    """The right to be the daemon of a socket, and the listening socket itself.
+    """The right to be the daemon of a socket, and the listening socket itself. With `shared` programs of other users
+    may connect as soon as it is there.
 
     Raises DaemonRunning, DaemonUnavailable.
     """
 
-    def __init__(self, socket_path: str) -> None:
+    def __init__(self, socket_path: str, *, shared: bool = False) -> None:
         self.socket_path = os.path.abspath(socket_path)
-        self._mode = 0o600
+        self._mode = _mode(shared)
         prepare_directory(self.socket_path)
         self._removed = False
         try:
@@ -49,7 +50,7 @@ class Claim:
 
     def open_to_others(self, shared: bool) -> None:
         """Whether programs of other users may connect; what they may do is decided when they speak."""
-        self._mode = 0o666 if shared else 0o600
+        self._mode = _mode(shared)
         directory = os.path.dirname(self.socket_path)
         try:
             os.chmod(self.socket_path, self._mode)
@@ -109,6 +110,10 @@ class Claim:
             os.umask(mask)
         listener.setblocking(False)
         return listener
+
+
+def _mode(shared: bool) -> int:
+    return 0o666 if shared else 0o600
 
 
 def _is_empty_stderr(path: str) -> bool:

@@ -18,7 +18,7 @@ from ringcast import _core
 from ringcast.daemon.clients.claim import Claim
 from ringcast.daemon.machine import raise_file_limit
 from ringcast.daemon.operate import logs
-from ringcast.daemon.operate.config_file import is_exposed, metrics_permits
+from ringcast.daemon.operate.config_file import is_exposed, metrics_permits, rules_of
 from ringcast.daemon.operate.in_force import Settings, changed, taken_over
 from ringcast.daemon.operate.systemd import Notifier
 from ringcast.daemon.server import Server
@@ -60,7 +60,7 @@ class Program:
             loop.add_signal_handler(number, self._stop)
         loop.add_signal_handler(signal.SIGHUP, self._reload)
         raise_file_limit()
-        claim = Claim(self._settings.values["socket"])
+        claim = Claim(self._settings.values["socket"], shared=rules_of(self._settings).shared)
         try:
             self._server = Server(claim, _core, self._settings, idle_linger_s=self._idle_linger_s)
             if self._terminal:

@@ -36,6 +36,20 @@ def test_one_claim_per_socket(path: str) -> None:
     Claim(path).close()
 
 
+def test_others_who_may_connect_may_do_so_from_the_first_moment(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes = []
+    listen = socket.socket.listen
+
+    def note(sock: socket.socket, backlog: int) -> None:
+        modes.append(stat.S_IMODE(os.stat(sock.getsockname()).st_mode))
+        listen(sock, backlog)
+
+    monkeypatch.setattr(socket.socket, "listen", note)
+    for shared in (False, True):
+        Claim(path, shared=shared).close()
+    assert modes == [0o600, 0o666]
+
+
 def test_what_a_dead_daemon_left_behind_is_no_obstacle(path: str) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as dead:
         dead.bind(path)
