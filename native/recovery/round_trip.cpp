@@ -8,6 +8,7 @@ void RoundTrip::restart(i64 start_ns) {
     grtt_ns_ = start_ns;
     ceiling_ns_ = start_ns * kMostGrowth;
     peak_ns_ = 0;
+    below_ = 0;
 }
 
 void RoundTrip::on_message(i64 now_ns, i64 heartbeat_ns) {
@@ -31,7 +32,10 @@ void RoundTrip::stamp(wire::Heartbeat& heartbeat, i64 now_ns) {
 void RoundTrip::begin_round(i64 now_ns) {
     asked_ns_ = now_ns;
     due_ns_ = kForever;
-    if (peak_ns_ != 0 && peak_ns_ < grtt_ns_) grtt_ns_ = std::max(kLeastGrttNs, grtt_ns_ - (grtt_ns_ - peak_ns_) / kDecay);
+    if (peak_ns_ != 0 && peak_ns_ < grtt_ns_)
+        grtt_ns_ = std::max(kLeastGrttNs, grtt_ns_ - ((grtt_ns_ - peak_ns_) >> std::max(kSlowest - below_++, kFastest)));
+    else if (peak_ns_ != 0)
+        below_ = 0;
     peak_ns_ = 0;
     ceiling_ns_ = grtt_ns_ * kMostGrowth;
 }

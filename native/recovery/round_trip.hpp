@@ -1,7 +1,9 @@
 // The greatest round trip of a group, measured as NORM does it (RFC 5401, section 3.7).
 //
 //   sender: heartbeat (probe = its clock, GRTT so far) --> receivers --nak or answer (probe, held)--> sender
-//   round trip = now - probe - held;  GRTT: up at once with the greatest, down slowly while rounds stay below
+//   round trip = now - probe - held;  GRTT: up at once with the greatest, down while rounds stay below, by an eighth of
+//   the difference after the first of them and by half of it from the third on: one fast round says little, and a queue
+//   that was emptied must not delay repairs for half a minute
 //
 // A round is asked for once a second while messages flow: of a large group only a few are to answer, by lot. Whoever
 // asks for packets answers at the same time. The sender's clock is compared with itself alone.
@@ -47,7 +49,7 @@ private:
     static constexpr i64 kApartNs = 50 * kMs;
     static constexpr std::size_t kRemembered = 32;
     static constexpr u32 kAnswers = 4;
-    static constexpr i64 kDecay = 8;
+    static constexpr int kSlowest = 3, kFastest = 1;  // halvings of the difference
 
     void begin_round(i64 now_ns);
 
@@ -56,6 +58,7 @@ private:
     i64 grtt_ns_ = 0;
     i64 ceiling_ns_ = 0;
     i64 peak_ns_ = 0;  // of this round; 0: nobody answered
+    int below_ = 0;    // rounds after each other that stayed below
     i64 asked_ns_ = 0;
     i64 probed_ns_ = 0;
     i64 due_ns_ = kForever;

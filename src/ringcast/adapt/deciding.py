@@ -6,7 +6,7 @@ ranks the candidates for the environment; outside what it learned from, and with
 the better one must be better by a margin, look after look (`SETTLED`), and the last change must be `REST_S` ago, or
 twice as long each time that it would go back to where it came from. So in a steady environment nothing wanders. When
 what carries the stream now is no candidate any more, the change is made at once; where the line is the reason, to other
-parameters of the same channel first, if these fit.
+parameters of the same channel first, if these fit, and from these to whatever is better in the next judgement.
 """
 
 from __future__ import annotations
@@ -237,6 +237,12 @@ class Deciding:
         self._left: dict[str, float] = {}
         """What carried it before, and until when."""
         self._not_before = -math.inf
+        self._relieved = False
+
+    @property
+    def relieved(self) -> bool:
+        """Whether what carries it was taken in haste: the next judgement may choose anew, without looking twice."""
+        return self._relieved
 
     @property
     def wavers(self) -> bool:
@@ -245,6 +251,7 @@ class Deciding:
 
     def decide(self, now_s: float, current: str, environment: Environment, ranking: Ranking) -> Decision:
         """`current` is '' where nothing was chosen yet."""
+        relieved, self._relieved = self._relieved, False
         if not ranking.candidates:
             return Decision(current, False, "nothing keeps what was asked for")
         best, present = ranking.candidates[0], ranking.score(current)
@@ -263,7 +270,7 @@ class Deciding:
             return _new(Decision, (current, False, "{} would hardly be better", (best.transport,)))
         times = self._better[1] + 1 if self._better[0] == best.transport else 1
         self._better = best.transport, times
-        if times < self._settled:
+        if times < self._settled and not relieved:
             about = best.transport, times, self._settled
             return _new(Decision, (current, False, "{} looks better; seen {} of {} times", about))
         if now_s < self._not_before:
@@ -273,11 +280,11 @@ class Deciding:
 
     def _relieve(self, now_s: float, current: str, tuned: str, environment: Environment, ranking: Ranking) -> Decision:
         """The queue of the line grows each moment, and the nodes agree on another channel through it, while both send.
-        Other parameters need no other channel. What is better still may follow in the next look."""
+        Other parameters need no other channel. What is better still may follow in the next judgement."""
         about = ranking.by, environment
         found = self._change(now_s, current, tuned, "{}: best by the same channel, for {}", about)
         self._not_before = now_s
-        self._better = ranking.candidates[0].transport, self._settled - 1
+        self._relieved = True
         return found
 
     def _change(self, now_s: float, old: str, new: str, reason: str, about: tuple[object, ...]) -> Decision:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from choosers import model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -23,19 +24,6 @@ CALM = Environment(
 
 def around(**numbers: float) -> Environment:
     return msgspec.structs.replace(CALM, **numbers)
-
-
-def model(labels: list[str], costs: list[float], **spans: tuple[float, float]) -> Chooser:
-    """Predicts the same costs everywhere within its spans."""
-    return Chooser.parse(
-        msgspec.json.encode(
-            {
-                "metric": "relate2", "family": "costs", "share": 1.0, "features": ["loss_percent"], "labels": labels,
-                "predicts": "costs", "weights": [[0.0]] * len(labels), "constants": costs,
-                "spans": {"loss_percent": (0.0, 10.0), **spans},
-            }
-        )
-    )  # fmt: skip
 
 
 def test_the_model_ranks_what_serves() -> None:
@@ -106,6 +94,21 @@ def test_where_the_line_is_the_reason_other_parameters_come_first_and_the_best_i
     assert seen == [
         ("multicast+parity:r=4,c=3", True), ("multicast+parity:r=4,c=2,flush=1s", True), ("multicast+nak", True),
         ("multicast+nak", False),
+    ]  # fmt: skip
+
+
+def test_what_was_taken_in_haste_is_replaced_by_whatever_is_best_then() -> None:
+    """Even if that is another one than what was best in the haste."""
+    labels = ["parity:r=4,c=3", "nak", "parity:r=4,c=2,flush=1s", "multicast"]
+    before, after = (model(labels, costs) for costs in ([0.0, 1.0, 2.0, 1.5], [0.0, 1.5, 2.0, 1.0]))
+    wide, thin = (around(payload_bytes=200.0, bandwidth_mbit=line) for line in (100.0, 1.0))
+    deciding, current, seen = Deciding(), "", []
+    for environment, known in ((wide, before), (thin, before), (thin, after)):
+        ranking = ranked(environment, Wish("relate2"), known, serves, current)
+        current = deciding.decide(float(len(seen)), current, environment, ranking).transport
+        seen.append((current, deciding.relieved))
+    assert seen == [
+        ("multicast+parity:r=4,c=3", False), ("multicast+parity:r=4,c=2,flush=1s", True), ("multicast", False),
     ]  # fmt: skip
 
 

@@ -66,16 +66,31 @@ def test_what_an_answer_was_held_back_does_not_count() -> None:
     assert stack.counters()["grtt_ns"] == 4 * MS
 
 
-def test_it_falls_slowly_when_rounds_stay_below() -> None:
-    stack = sender(grtt_ns=100 * MS)
+def rounds(stack: _core.Sending, first: int, *trips_ms: int) -> list[int]:
+    """What the round trip is after each round in which somebody answered so late; in milliseconds."""
     seen = []
-    for second in range(1, 40):
+    for second, trip_ms in enumerate(trips_ms, first):
         probe = probed(stack, second * 1_100 * MS)
-        stack.on_datagram(answer(probe), probe + 10 * MS)
-        seen.append(stack.counters()["grtt_ns"])
+        stack.on_datagram(answer(probe), probe + trip_ms * MS)
+        seen.append(stack.counters()["grtt_ns"] // MS)
+    return seen
+
+
+def test_it_falls_the_faster_the_more_rounds_stay_below() -> None:
+    stack = sender(grtt_ns=100 * MS)
+    seen = rounds(stack, 1, *[10] * 12)
     assert seen == sorted(seen, reverse=True)
-    assert seen[1] > 80 * MS, "one fast round is no reason to believe that the slow ones have gone"
-    assert 10 * MS <= seen[-1] < 12 * MS
+    assert seen[1] > 80, "one fast round is no reason to believe that the slow ones have gone"
+    assert seen[6] < 25, "a queue that was emptied is forgotten within seconds"
+    assert seen[-1] == 10
+
+
+def test_a_slow_round_between_fast_ones_makes_it_fall_slowly_again() -> None:
+    stack = sender(grtt_ns=100 * MS)
+    rounds(stack, 1, 10, 10, 10, 10)
+    again = rounds(stack, 5, 90, 10, 10)
+    assert again[0] == 90
+    assert again[-1] > 75
 
 
 def test_silence_changes_nothing() -> None:

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 from ringcast.adapt.deciding import Deciding, Ranking, ranked
 from ringcast.adapt.environment import Environment, Surroundings
@@ -46,6 +46,8 @@ ASKED_SHARE = 0.005
 SOON_S = 0.05
 HURRIED_S = 0.3
 """After the last look, when a line changed: a shorter time says little of a rate."""
+RELIEVED_S = 0.3
+"""After what filled a line was replaced in haste: the queue is empty again, and another channel can be agreed on."""
 TIMEOUT_S = 0.8
 EXPLAINED_EVERY = 5
 """Looks, of which a node is told in one how a tag's transport was chosen. Told to all in each, that was most of what
@@ -62,6 +64,10 @@ class _Tag:
         self.surroundings = Surroundings()
         self.deciding: dict[str, Deciding] = defaultdict(Deciding)
         self.rankings: dict[str, tuple[Wish, Environment, Ranking]] = {}
+
+    @property
+    def is_relieved(self) -> bool:
+        return any(one.relieved for one in self.deciding.values())
 
 
 class Choosing:
@@ -112,7 +118,7 @@ class Choosing:
         """A queue of this node has another rate. What fits it no longer is judged at once, since each moment adds to
         the queue; the next look comes before it is due."""
         if self._tags and self._judging is None:
-            self._judging = self._background.start("judging a line", self._judge_line(), self._judged)
+            self._judging = self._background.start("judging a line", self._judge_lines(), self._judged)
         if self._looking is not None:
             self._hurried = True
         elif self._alarm.waiting:
@@ -179,9 +185,15 @@ class Choosing:
             if row is not None and row.primary == self._local.table.node:
                 self._choose(row, tag, wishes)
 
-    async def _judge_line(self) -> None:
+    async def _judge_lines(self) -> None:
+        await self._judge_line(self._tags)
+        if any(tag.is_relieved for tag in self._tags.values()):
+            await asyncio.sleep(RELIEVED_S)
+            await self._judge_line([name for name, tag in self._tags.items() if tag.is_relieved])
+
+    async def _judge_line(self, names: Container[str]) -> None:
         """By what the last look found, without asking another node: answers would come through the full queue."""
-        mine = {name: wishes for name, wishes in self._mine() if wishes and name in self._tags}
+        mine = {name: wishes for name, wishes in self._mine() if wishes and name in self._tags and name in names}
         heard = await self._hearing.heard(AskHeard(tags=list(mine)))
         for name, one in heard.tags.items():
             row, tag = self._local.table.tag(name), self._tags.get(name)

@@ -6,6 +6,7 @@ Invariant: a request that cannot be decoded raises BadMessage and changes nothin
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -97,26 +98,38 @@ def _at_once(kind: type[T], act: Callable[[T], None]) -> Callable[[str, bytes], 
 
 
 class ReceiverNotices:
-    """What a sending node tells those that its streams go to. Nobody waits for it."""
+    """What a sending node tells those that its streams go to. Nobody waits for it. Of a channel's group a node is told
+    the newest once it has answered the one before: while members come one after the other through a thin line, what
+    would be told of each is told once."""
 
     def __init__(self, mesh: Mesh, background: Background, complaints: Complaints) -> None:
         self._mesh = mesh
         self._background = background
         self._complaints = complaints
+        self._regroups: dict[tuple[str, int], RegroupChannel] = {}
+        """The newest for each channel of a node that is being told."""
 
     def regrouped(self, node: str, notice: RegroupChannel) -> None:
         """Somebody else shares the stream of a channel, or left."""
-        self._background.start(f"regroup at {node}", self._regroup(node, notice))
+        is_told = (node, notice.key) in self._regroups
+        self._regroups[node, notice.key] = notice
+        if not is_told:
+            self._background.start(f"regroup at {node}", self._regroup(node, notice.key))
 
     def open_again(self, node: str, key: int) -> None:
         """A channel was closed here, and the node that it leads to is to open it again."""
         self._background.start(f"open again at {node}", self._again(node, key))
 
-    async def _regroup(self, node: str, notice: RegroupChannel) -> None:
+    async def _regroup(self, node: str, key: int) -> None:
+        told = None
         try:
-            await self._mesh.request(node, service.REGROUP, service.encode(notice), REQUEST_TIMEOUT_S)
-        except (TimeoutError, RingcastError, OSError):
-            pass  # a node that is gone need not know; the next change is told again
+            while (notice := self._regroups[node, key]) != told:
+                told = notice
+                # A node that is gone need not know; the next change is told again.
+                with contextlib.suppress(TimeoutError, RingcastError, OSError):
+                    await self._mesh.request(node, service.REGROUP, service.encode(notice), REQUEST_TIMEOUT_S)
+        finally:
+            del self._regroups[node, key]
 
     async def _again(self, node: str, key: int) -> None:
         # It would wait for ever: tell it until it answers or is gone.

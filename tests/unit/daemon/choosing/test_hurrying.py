@@ -7,11 +7,14 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
+from choosers import model
 
 from ringcast.adapt.foretelling import more_packets
 from ringcast.control.between.choosing import AllHeard, AskHeard, Counted, Heard
 from ringcast.daemon.background import Background
+from ringcast.daemon.choosing import chooser
 from ringcast.daemon.choosing.chooser import (
     ASKED_BYTES,
     ASKED_SHARE,
@@ -96,37 +99,43 @@ def test_where_nobody_leaves_a_transport_to_this_node_nothing_runs() -> None:
     assert after(lambda choosing: choosing.line_changed()) is None
 
 
-def test_what_fits_a_line_no_longer_is_judged_without_asking_other_nodes() -> None:
-    """The keeper sends as well. Another node's answer never comes: it would come through the full queue."""
-    row = TagRow(
-        name="t", attributes=TagAttributes(transport="auto:relate2"), primary="a",
-        chosen={"auto:relate2": Chosen("multicast+parity:r=4,c=3")},
-    )  # fmt: skip
-    table = SimpleNamespace(
-        node="a", tags=lambda: [row], tag=lambda name: row, publishers=lambda name: [],
-        subscribers=lambda name: [
-            SubscriberRow(
-                info=SubscriberInfo(id=1, node="b", pattern="t", pid=1, user="u"), wanted=Wanted(ordered=True)
-            )
-        ],
-    )  # fmt: skip
-    put: list[str] = []
+class Lines:
+    """A keeper that sends as well, by a line that has become thin. Other nodes' answers never come: they would come
+    through the full queue."""
 
-    def chosen_as(_: TagRow, chosen: dict[str, Chosen]) -> list[Any]:
-        put.extend(choice.transport for choice in chosen.values())
+    def __init__(self, model: Any = None) -> None:
+        self.put: list[str] = []
+        self._model = model
+        self._row = TagRow(
+            name="t", attributes=TagAttributes(transport="auto:relate2"), primary="a",
+            chosen={"auto:relate2": Chosen("multicast+parity:r=4,c=3")},
+        )  # fmt: skip
+
+    def judged(self) -> list[str]:
+        """What was written into the row, one after the other."""
+        asyncio.run(self._live())
+        return self.put
+
+    def _chosen_as(self, _: TagRow, chosen: dict[str, Chosen]) -> list[Any]:
+        self.put.append(chosen["auto:relate2"].transport)
+        self._row = msgspec.structs.replace(self._row, chosen=chosen)
         return []
 
-    async def heard(asked: AskHeard) -> AllHeard:
-        return AllHeard(tags={name: Heard("a", [], line=60_000.0, leaves=0.0) for name in asked.tags})
+    async def _heard(self, asked: AskHeard) -> AllHeard:
+        return AllHeard(tags={name: Heard("a", [], line=125_000.0, leaves=0.0) for name in asked.tags})
 
-    async def live() -> None:
-        local = SimpleNamespace(table=table, tags=SimpleNamespace(put_chosen=chosen_as))
-        hearing = SimpleNamespace(heard=heard)
-        models = SimpleNamespace(of=lambda metric, ordered: None)
-        background = Background()
+    async def _live(self) -> None:
+        subscriber = SubscriberRow(info=SubscriberInfo(id=1, node="b", pattern="t", pid=1, user="u"), wanted=Wanted())
+        table = SimpleNamespace(
+            node="a", tags=lambda: [self._row], tag=lambda name: self._row, publishers=lambda name: [],
+            subscribers=lambda name: [subscriber],
+        )  # fmt: skip
+        local = SimpleNamespace(table=table, tags=SimpleNamespace(put_chosen=self._chosen_as))
         choosing = Choosing(
-            cast(Any, local), cast(Any, SimpleNamespace(serve=lambda *about: None)), cast(Any, hearing),
-            cast(Any, models), lambda: 0, lambda sends: None, lambda: None, background,
+            cast(Any, local), cast(Any, SimpleNamespace(serve=lambda *about: None)),
+            cast(Any, SimpleNamespace(heard=self._heard)),
+            cast(Any, SimpleNamespace(of=lambda metric, ordered: self._model)),
+            lambda: 0, lambda sends: None, lambda: None, Background(),
         )  # fmt: skip
         around = choosing._tags.setdefault("t", _Tag()).surroundings
         for second in range(6):  # 100 messages a second of 400 bytes, a few of which get lost
@@ -138,6 +147,15 @@ def test_what_fits_a_line_no_longer_is_judged_without_asking_other_nodes() -> No
         await choosing._judging
         choosing.close()
 
-    asyncio.run(live())
-    assert put
-    assert more_packets(put[0]) < more_packets("multicast+parity:r=4,c=3")
+
+def test_what_fits_a_line_no_longer_is_judged_without_asking_other_nodes() -> None:
+    (put,) = Lines().judged()
+    assert more_packets(put) < more_packets("multicast+parity:r=4,c=3")
+
+
+def test_what_was_taken_in_haste_is_judged_again_without_asking_when_the_queue_is_empty(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(chooser, "RELIEVED_S", 0.0)
+    known = model(["parity:r=4,c=3", "parity:r=4,c=2,flush=1s", "multicast"], [0.0, 2.0, 1.0])
+    assert Lines(known).judged() == ["multicast+parity:r=4,c=2,flush=1s", "multicast"]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ringcast.control import service
+from ringcast.control.service import RegroupChannel
 from ringcast.daemon.background import Background
 from ringcast.daemon.observe.complaints import Complaints
 from ringcast.daemon.streams import channel_services
@@ -56,3 +57,37 @@ async def _told(mesh: Any) -> None:
     ReceiverNotices(mesh, Watched(), complaints).open_again("b", 7)
     await wait_until_async(ended.is_set)
     complaints.close()
+
+
+def test_while_a_node_answers_only_the_newest_group_waits_to_be_told() -> None:
+    asyncio.run(_regrouped())
+
+
+async def _regrouped() -> None:
+    told: list[tuple[str, list[str]]] = []
+    answer = asyncio.Event()
+
+    class Slow:
+        async def request(self, node: str, name: str, payload: bytes, timeout: float) -> bytes:
+            notice = service.decode_untrusted(payload, RegroupChannel)
+            told.append((node, notice.peers))
+            await answer.wait()
+            if notice.peers == ["1"]:
+                raise TimeoutError
+            return b""
+
+    background = Background()
+    mesh: Any = Slow()
+    notices = ReceiverNotices(mesh, background, Complaints(logging.getLogger("test")))
+    for node in ("b", "c"):
+        notices.regrouped(node, RegroupChannel(key=7, peers=["1"]))
+    await wait_until_async(lambda: len(told) == 2)
+    for peers in (["1", "2"], ["1", "2", "3"]):
+        notices.regrouped("b", RegroupChannel(key=7, peers=peers))
+    answer.set()
+    await wait_until_async(lambda: len(told) == 3)
+    assert told[2] == ("b", ["1", "2", "3"])
+    notices.regrouped("b", RegroupChannel(key=7, peers=["1"]))
+    await wait_until_async(lambda: len(told) == 4)
+    assert told[3] == ("b", ["1"])
+    background.close()
