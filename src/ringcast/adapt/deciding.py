@@ -254,7 +254,12 @@ class Deciding:
         relieved, self._relieved = self._relieved, False
         if not ranking.candidates:
             return Decision(current, False, "nothing keeps what was asked for")
-        best, present = ranking.candidates[0], ranking.score(current)
+        candidates = ranking.candidates
+        if relieved:  # what filled the line a moment ago would do so again, whatever a first look says
+            candidates = [
+                one for one in candidates if now_s >= self._left.get(one.transport, -math.inf) + REST_S
+            ] or candidates
+        best, present = candidates[0], ranking.score(current)
         if best.transport == current:
             self._better = ("", 0)
             return _new(Decision, (current, False, "it is the best", ()))

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from statistics import median
 from typing import NamedTuple
 
 import msgspec
@@ -43,8 +44,12 @@ CHANGED = 5.0
 """Standard deviations by which a loss must differ to be another one."""
 OTHER_RATE = 1.5
 """A rate or a size that differs by this factor is another one."""
+SLOWER = 3
+"""Looks that must say so before a stream has become slow."""
 PAUSE = 5
 """So many looks without a message are part of a slow stream. More are a pause, which says nothing of its rate."""
+ENOUGH_FOR_A_RATE = 10
+"""Messages in a look."""
 ENOUGH_LOST = 20
 """Fewer say nothing of the length of bursts."""
 BY_CHANCE = 2.0
@@ -220,16 +225,14 @@ class Surroundings:
 
     def _slower(self) -> int:
         """How many of the last looks have a lower rate than those before; 0 if they do not. A stream may have stopped
-        during a look, and gone on during another: two in which something came must say so, or three around a pause."""
+        during a look, and gone on during another: three in which something came must say so."""
         rates: list[float] = []
-        needed = 2
         for at in range(1, max(map(len, self._looks.values()), default=0)):
             look = _sum([looks[-at] for looks in self._looks.values() if len(looks) >= at])
             if not look.messages:
-                needed = 3
                 continue
             rates.append(_rate(look))
-            if len(rates) == needed:
+            if len(rates) == SLOWER:
                 before = [look for looks in self._looks.values() for look in list(looks)[:-at]]
                 return at if before and max(rates) * OTHER_RATE < _rate(_sum(before)) else 0
         return 0
@@ -270,7 +273,7 @@ class Surroundings:
             receivers=len(self._looks),
             loss_percent=100 * losses.skipped / losses.seen if losses.seen else 0.0,
             burst=_burst(losses),
-            rate_hz=messages / elapsed / streams,
+            rate_hz=max(messages / elapsed, _usual_rate(looks)) / streams,
             payload_bytes=sum(look.bytes for look in looks) / messages,
             delay_us=max(1e6 * max(round_trip for round_trip, _ in self._ways.values()) / 2, LEAST_DELAY_US),
             bandwidth_mbit=8e-6 * min(bandwidths) if bandwidths else ENDLESS_MBIT,
@@ -314,6 +317,13 @@ def _sum(looks: list[_Look]) -> _Look:
 
 def _rate(look: _Look) -> float:
     return look.messages / look.elapsed_s if look.elapsed_s > 0 else 0.0
+
+
+def _usual_rate(looks: list[_Look]) -> float:
+    """What most looks say: a stream that paused during one of them has not become slower. 0 where few messages come
+    between looks, and chance makes it more or less."""
+    rates = [_rate(look) for look in looks if look.elapsed_s > 0]
+    return median(rates) if sum(look.messages for look in looks) >= ENOUGH_FOR_A_RATE * len(rates) > 0 else 0.0
 
 
 def _differ(old: _Look, new: _Look) -> bool:

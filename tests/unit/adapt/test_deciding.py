@@ -98,12 +98,13 @@ def test_where_the_line_is_the_reason_other_parameters_come_first_and_the_best_i
 
 
 def test_what_was_taken_in_haste_is_replaced_by_whatever_is_best_then() -> None:
-    """Even if that is another one than what was best in the haste."""
+    """Even if that is another one than what was best in the haste, but not by what filled the line, although the line
+    seems to have room for it."""
     labels = ["parity:r=4,c=3", "nak", "parity:r=4,c=2,flush=1s", "multicast"]
     before, after = (model(labels, costs) for costs in ([0.0, 1.0, 2.0, 1.5], [0.0, 1.5, 2.0, 1.0]))
     wide, thin = (around(payload_bytes=200.0, bandwidth_mbit=line) for line in (100.0, 1.0))
     deciding, current, seen = Deciding(), "", []
-    for environment, known in ((wide, before), (thin, before), (thin, after)):
+    for environment, known in ((wide, before), (thin, before), (wide, after)):
         ranking = ranked(environment, Wish("relate2"), known, serves, current)
         current = deciding.decide(float(len(seen)), current, environment, ranking).transport
         seen.append((current, deciding.relieved))
