@@ -144,7 +144,7 @@ def conclude(findings: Findings, analysed: Analysed) -> None:
         ours = costs.pop(ADAPTIVE)
         sampled.by_spark(findings, conclude_phases(names, costs, ours))
     order = dict.fromkeys(phase.name for quick in (False, True) for phase in real.phases(quick))
-    names, costs = choices.from_lake(analysed, REAL, list(order), [real.ADAPTIVE, *real.FIXED])
+    names, costs = choices.from_lake(analysed, REAL, list(order), [real.ADAPTIVE, choices.APART, *real.FIXED])
     if names:
         sampled.by_spark(findings, choices.judged(names, costs))
 

@@ -7,8 +7,10 @@ carriers: there they take turns, and only who has its turn has subscribers. Who 
 on from the phase before, as any stream does whose link gets worse. What one has left in the queue is gone before the
 next begins.
 
-What is lost is chance, so how well a phase repeats itself is measured too: of carriers that take turns the best fixed
-one has another turn; of those side by side, what one half of its receivers saw is held against the other half.
+What is lost is chance, and the least of many measurements is the luckiest one. So what the best fixed carrier costs is
+told by another measurement than the one that says which is the best: of carriers that take turns it has another turn;
+of those side by side, one half of the receivers says which is the best and the other half what it costs, and the other
+way round. Both together say how well a phase repeats itself.
 
 The thin link carries the messages four times over, so a publisher who sends three repairs with each one fills it: a
 link that has room for all that any transport sends is as good as a wide one, and shows nothing.
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -108,6 +110,15 @@ class Came:
         return relate.relate2(float(np.mean(self.latencies_ms)), self.sent, len(self.latencies_ms))
 
 
+class Best(NamedTuple):
+    """The best fixed carrier of a phase, what it costs by measurements that did not say so, and how many times one
+    measurement of it is another."""
+
+    carrier: str
+    relate2: float
+    again: float
+
+
 @dataclass
 class Lived:
     came: dict[str, list[Came]] = field(default_factory=dict)
@@ -117,8 +128,8 @@ class Lived:
     began: list[float] = field(default_factory=list)
     """Of each phase, in the same seconds."""
     whys: list[str] = field(default_factory=list)
-    again: list[tuple[str, float]] = field(default_factory=list)
-    """Of each phase, the best fixed carrier, and how often one of two measurements of it is the other."""
+    best: list[Best] = field(default_factory=list)
+    """Of each phase."""
 
 
 class _Recorder(NamedTuple):
@@ -173,10 +184,8 @@ class Living:
         for phase, (found, second) in zip(plan, runs, strict=True):
             for carrier, run in found.items():
                 self.lived.came[carrier].append(self._came(phase, run))
-            fixed = [carrier for carrier in found if carrier != ADAPTIVE]
-            if fixed:
-                best = min(fixed, key=lambda name: self._came(phase, found[name]).relate2())
-                self.lived.again.append((best, self._repeated(phase, found[best], second.get(best))))
+            if fixed := {carrier: run for carrier, run in found.items() if carrier != ADAPTIVE}:
+                self.lived.best.append(self._best(phase, fixed, second))
         return self.lived
 
     def _join(self, carriers: Sequence[str], nodes: Sequence[str]) -> None:
@@ -246,12 +255,16 @@ class Living:
     def _came(self, phase: RealPhase, run: _Run, part: slice = slice(None)) -> Came:
         return came(phase, run.first, [self._taken[one] for one in run.recorders[part]])
 
-    def _repeated(self, phase: RealPhase, run: _Run, second: _Run | None) -> float:
-        if second is not None:
-            costs = [self._came(phase, one).relate2() for one in (run, second)]
-        else:
-            costs = [self._came(phase, run, part).relate2() for part in (slice(0, None, 2), slice(1, None, 2))]
-        return max(costs) / min(costs)
+    def _best(self, phase: RealPhase, fixed: dict[str, _Run], second: dict[str, _Run]) -> Best:
+        """`second` has another run of the best, where carriers took turns."""
+
+        def costs(part: slice = slice(None)) -> dict[str, float]:
+            return {carrier: self._came(phase, run, part).relate2() for carrier, run in fixed.items()}
+
+        for carrier, run in second.items():
+            again = self._came(phase, run).relate2()
+            return Best(carrier, again, _times(costs()[carrier], again))
+        return best_of_halves(costs(slice(0, None, 2)), costs(slice(1, None, 2)))
 
     def _publish(self, phase: RealPhase, carriers: Sequence[str]) -> dict[str, _Run]:
         """And look meanwhile at what was chosen, whoever has its turn: looking takes processor time."""
@@ -276,6 +289,17 @@ class Living:
             if found is not None and [found.transport] != [name for _, name in self.lived.chosen[-1:]]:
                 self.lived.chosen.append((time.monotonic() - self._began, found.transport))
                 self.lived.whys.append(found.why)
+
+
+def best_of_halves(one: Mapping[str, float], other: Mapping[str, float]) -> Best:
+    """What each half of the receivers saw of each fixed carrier. Pure."""
+    first, second = (min(half, key=lambda name: half[name]) for half in (one, other))
+    best = min(one, key=lambda name: one[name] + other[name])
+    return Best(best, (other[first] + one[second]) / 2, _times(one[best], other[best]))
+
+
+def _times(one: float, other: float) -> float:
+    return max(one, other) / min(one, other)
 
 
 def came(phase: RealPhase, first: int, ends: Sequence[Sequence[Sequence[int]]]) -> Came:

@@ -9,7 +9,20 @@ from ringcast.adapt.foretelling import fits
 from ringcast.lab.adaptation import choices
 from ringcast.lab.adaptation.living import simulated
 from ringcast.lab.adaptation.phases import FIXED as SIMULATED
-from ringcast.lab.adaptation.real import ADAPTIVE, FIXED, SIZE, Came, Lived, RealPhase, came, phases, steady, turns
+from ringcast.lab.adaptation.real import (
+    ADAPTIVE,
+    FIXED,
+    SIZE,
+    Best,
+    Came,
+    Lived,
+    RealPhase,
+    best_of_halves,
+    came,
+    phases,
+    steady,
+    turns,
+)
 from ringcast.lab.adaptation.switching import COURSES, LOSS, WEAK, Carried, Course, Switched, conclude
 from ringcast.model.priority import rate_bps
 
@@ -35,6 +48,7 @@ def test_adaptive_stands_beside_the_best_of_each_phase_and_the_best_single_one()
     lived = Lived(
         {ADAPTIVE: [cost(1.0), cost(2.2)], "a": [cost(1.0), cost(4.0)], "b": [cost(3.0), cost(2.0, 10, 10, 5)]},
         [(0.9, "a"), (6.0, "b")], [0.0, 4.0], ["it was calm", "it was not"],
+        [Best("a", 1.0, 1.0), Best("b", 2.0, 1.0)],
     )  # fmt: skip
     found = choices.conclude([CALM, LOSSY], lived)
     lossy = named(found, "lossy: adaptive")
@@ -54,9 +68,18 @@ def test_adaptive_stands_beside_the_best_of_each_phase_and_the_best_single_one()
 
 
 def test_a_choice_that_is_no_better_than_one_fixed_transport_everywhere_is_missed() -> None:
-    costs = {ADAPTIVE: [1.04, 2.04], "a": [1.0, 2.0], "b": [3.0, 3.0]}
+    costs = {ADAPTIVE: [1.04, 2.04], "a": [1.0, 2.0], "b": [3.0, 3.0], choices.APART: [1.0, 2.0]}
     rows = choices.judged(["calm", "lossy"], costs).rows
     assert [row.met for row in rows] == [True, True, False, None]
+
+
+def test_what_the_best_costs_is_told_by_others_than_those_that_found_it() -> None:
+    """Two carriers alike, of which each half of the receivers had luck with another one."""
+    lucky, other = {"a": 1.0, "b": 1.2, "c": 3.0}, {"a": 1.2, "b": 1.0, "c": 3.0}
+    found = best_of_halves(lucky, other)
+    assert (found.carrier, found.relate2, found.again) == ("a", 1.2, 1.2), "not 1.1, the least of the means"
+    clear = best_of_halves({"a": 1.0, "b": 2.0}, {"a": 1.2, "b": 2.0})
+    assert clear == Best("a", 1.1, 1.2)
 
 
 def test_every_transport_that_is_simulated_is_run_for_real_too() -> None:
@@ -83,7 +106,7 @@ def test_a_thin_link_carries_messages_and_not_three_repairs_with_each() -> None:
 
 
 def test_how_well_a_phase_repeats_itself_stands_beside_it() -> None:
-    lived = Lived({ADAPTIVE: [cost(1.0)], "a": [cost(1.0)]}, [], [0.0], [], [("a", 1.04)])
+    lived = Lived({ADAPTIVE: [cost(1.0)], "a": [cost(1.0)]}, [], [0.0], [], [Best("a", 1.0, 1.04)])
     found = choices.conclude([CALM], lived)
     row = named(found, "against itself")
     assert [note for note in found.notes if note.endswith("measured twice: 1.04")]
