@@ -12,9 +12,9 @@ parameters of the same channel first, if these fit, and from these to whatever i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import lru_cache
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
+from operator import itemgetter, mul
 from typing import NamedTuple
 
 from ringcast.adapt.environment import Environment
@@ -47,21 +47,35 @@ ENOUGH = 30
 
 
 class Ranking(NamedTuple):
-    """Best first. `by` says who ranked them; `costs`, whether scores are what the metric would be, in any unit. If not,
-    they are votes."""
+    """What may carry it, in no order: only one of many is wanted, and sorting them takes a third of a decision. `by`
+    says who ranked them; `costs`, whether scores are what the metric would be, in any unit. If not, they are votes.
+    The lower, the better."""
 
-    candidates: list[Candidate]
+    names: Sequence[str]
+    scores: Sequence[float]
     by: str
     margin: float = MARGIN
     costs: bool = True
     thin: bool = False
     """Whether something is left out because it would fill the line."""
 
+    @classmethod
+    def of(cls, candidates: Iterable[Candidate], by: str, *, costs: bool = True, thin: bool = False) -> Ranking:
+        found = list(candidates)
+        return cls([one.transport for one in found], [one.score for one in found], by, costs=costs, thin=thin)
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """Best first."""
+        return sorted(map(Candidate, self.names, self.scores), key=itemgetter(1))
+
+    def best(self) -> tuple[str, float]:
+        """There must be one."""
+        least = min(self.scores)
+        return self.names[self.scores.index(least)], least
+
     def score(self, transport: str) -> float | None:
-        for name, score in self.candidates:
-            if name == transport:
-                return score
-        return None
+        return self.scores[self.names.index(transport)] if transport in self.names else None
 
 
 Serves = Callable[[str, Wish], bool]
@@ -78,6 +92,10 @@ class _Plan(NamedTuple):
     with the name that daemons write, what its packets count, whether it asks again, and what else it says."""
 
     labels: list[_Label]
+    names: list[str]
+    at: Callable[[Sequence[float]], tuple[float, ...]]
+    """What a model says of them, of what it says of all."""
+    efforts: list[float]
     by: str
     margin: float
     costs: bool
@@ -105,7 +123,24 @@ def _plan(model: Chooser, metric: str, reliable: bool, ordered: bool, serves: Se
     slowest = [load(made, 0.0) for *_, made in labels]
     once = max((one.repairs for one in slowest if not one.each), default=0.0)
     alone = max((one.repairs for one in slowest if one.each), default=-1.0)
-    return _Plan(labels, f"the {model.family} for {metric}", margin, model.predicts_costs, once, alone)
+    ats = [at for at, *_ in labels]
+    taken: Callable[[Sequence[float]], tuple[float, ...]] = itemgetter(*ats) if len(ats) > 1 else partial(_those, ats)
+    efforts = [effort for _, _, effort, *_ in labels]
+    return _Plan(
+        labels,
+        [name for _, name, *_ in labels],
+        taken,
+        efforts,
+        f"the {model.family} for {metric}",
+        margin,
+        model.predicts_costs,
+        once,
+        alone,
+    )
+
+
+def _those(ats: list[int], of: Sequence[float]) -> tuple[float, ...]:
+    return tuple(of[at] for at in ats)
 
 
 @lru_cache(256)
@@ -117,7 +152,6 @@ def _groups(model: Chooser, metric: str, reliable: bool, ordered: bool, serves: 
     return [(*of, members) for of, members in alike.items()]
 
 
-_score = itemgetter(1)
 _new = tuple.__new__
 
 
@@ -131,7 +165,8 @@ def ranked(
         numbers = environment.numbers()
         beyond = model.beyond(numbers)
         if not beyond:
-            every, ranked_by, margin, costs, once, each = _plan(model, wish.metric, wish.reliable, wish.ordered, serves)
+            plan = _plan(model, wish.metric, wish.reliable, wish.ordered, serves)
+            every, names, at, efforts, ranked_by, margin, costs, once, each = plan
             rate_hz = environment.rate_hz
             rated = model.rated(numbers)
             loss, most, receivers = environment.loss_percent / 100, wish.loss, environment.receivers
@@ -146,33 +181,38 @@ def ranked(
                 found = _fitting(groups, packet, repair, receivers, missing, line, current)
                 if len(found) < len(every):
                     labels = found
+            thin = labels is not every
             if loss > most:
                 burst = environment.burst
                 # Without a code all that is lost is missing.
-                fit = [
-                    _new(Candidate, (name, rated[at] * effort)) for at, name, effort, again, made in labels
-                    if again or (made[1] and lost_share(made, loss, burst, receivers) <= most)
+                kept = [
+                    one for one in labels
+                    if one[3] or (one[4][1] and lost_share(one[4], loss, burst, receivers) <= most)
                 ]  # fmt: skip
-            else:
-                fit = [_new(Candidate, (name, rated[at] * effort)) for at, name, effort, _, _ in labels]
-            if not fit and labels is not every:
-                fit = _least(every, rated, environment, most)
-            if fit:
-                fit.sort(key=_score)
-                if labels is not every:
-                    ranked_by = _told(ranked_by, len(every) - len(labels))
-                return _new(Ranking, (fit, ranked_by, margin, costs, labels is not every))
+                if not kept and thin:
+                    kept = _least(every, environment, most)
+                labels = kept
+            elif not labels:
+                labels = _least(every, environment, most)
+            if labels:
+                if labels is every:
+                    scores = list(map(mul, at(rated), efforts))
+                else:
+                    names, scores = [one[1] for one in labels], [rated[one[0]] * one[2] for one in labels]
+                if thin:
+                    ranked_by = _told(ranked_by, len(every) - len(found))
+                return _new(Ranking, (names, scores, ranked_by, margin, costs, thin))
             by = "nothing that the model knows will do, so by the rule"
         else:
             by = f"{', '.join(beyond)} beyond what the model learned from, so by the rule"
-    names = _serving(known(environment, wish), wish.reliable, wish.ordered, serves)
+    able = _serving(known(environment, wish), wish.reliable, wish.ordered, serves)
     if min(environment.loss_percent / 100, 1.0) > wish.loss:
-        names = [name for name in names if expected_loss(name, environment) <= wish.loss]
-    fitting = [name for name in names if fits(name, environment, current)]
-    if names and not fitting:
-        fitting = [min(names, key=lambda name: bytes_sent(name, environment))]
-    out = len(names) - len(fitting)
-    return Ranking(rule(environment, wish, fitting), _told(by, out), thin=out > 0)
+        able = [name for name in able if expected_loss(name, environment) <= wish.loss]
+    fitting = [name for name in able if fits(name, environment, current)]
+    if able and not fitting:
+        fitting = [min(able, key=lambda name: bytes_sent(name, environment))]
+    out = len(able) - len(fitting)
+    return Ranking.of(rule(environment, wish, fitting), _told(by, out), thin=out > 0)
 
 
 def _fitting(
@@ -195,10 +235,10 @@ def _fitting(
     return found
 
 
-def _least(labels: list[_Label], rated: list[float], environment: Environment, most: float) -> list[Candidate]:
+def _least(labels: list[_Label], environment: Environment, most: float) -> list[_Label]:
     """Where nothing fits that loses no more than `most`: of what loses no more, the one that sends the least."""
-    found = [(bytes_sent(one[1], environment), one) for one in labels if expected_loss(one[1], environment) <= most]
-    return [Candidate(name, rated[at] * effort) for _, (at, name, effort, *_) in sorted(found)[:1]]
+    found = [one for one in labels if expected_loss(one[1], environment) <= most]
+    return sorted(found, key=lambda one: bytes_sent(one[1], environment))[:1]
 
 
 @lru_cache(64)
@@ -252,36 +292,39 @@ class Deciding:
     def decide(self, now_s: float, current: str, environment: Environment, ranking: Ranking) -> Decision:
         """`current` is '' where nothing was chosen yet."""
         relieved, self._relieved = self._relieved, False
-        if not ranking.candidates:
+        if not ranking.names:
             return Decision(current, False, "nothing keeps what was asked for")
-        candidates = ranking.candidates
+        best, score = ranking.best()
+        present = ranking.score(current)
         if relieved:  # what filled the line a moment ago would do so again, whatever a first look says
-            candidates = [
-                one for one in candidates if now_s >= self._left.get(one.transport, -math.inf) + REST_S
-            ] or candidates
-        best, present = candidates[0], ranking.score(current)
-        if best.transport == current:
+            best, score = self._not_just_left(now_s, ranking)
+        if best == current:
             self._better = ("", 0)
             return _new(Decision, (current, False, "it is the best", ()))
         if not current or (present is None and environment.messages >= ENOUGH):
             if current and ranking.thin and (tuned := _tuned(current, ranking)):
                 return self._relieve(now_s, current, tuned, environment, ranking)
-            return self._change(now_s, current, best.transport, "{}: best for {}", (ranking.by, environment))
+            return self._change(now_s, current, best, "{}: best for {}", (ranking.by, environment))
         if environment.messages < ENOUGH:
             return Decision(current, False, "only {} messages were seen", (environment.messages,))
         assert present is not None
-        if best.score > present * (1 - ranking.margin):
+        if score > present * (1 - ranking.margin):
             self._better = ("", 0)
-            return _new(Decision, (current, False, "{} would hardly be better", (best.transport,)))
-        times = self._better[1] + 1 if self._better[0] == best.transport else 1
-        self._better = best.transport, times
+            return _new(Decision, (current, False, "{} would hardly be better", (best,)))
+        times = self._better[1] + 1 if self._better[0] == best else 1
+        self._better = best, times
         if times < self._settled and not relieved:
-            about = best.transport, times, self._settled
-            return _new(Decision, (current, False, "{} looks better; seen {} of {} times", about))
+            return _new(
+                Decision, (current, False, "{} looks better; seen {} of {} times", (best, times, self._settled))
+            )
         if now_s < self._not_before:
-            return Decision(current, False, "{} is better, and the last change was just now", (best.transport,))
-        reasons = ranking.by, best.score, present, current, environment
-        return self._change(now_s, current, best.transport, "{}: {:.3g} against {:.3g} of {}, for {}", reasons)
+            return Decision(current, False, "{} is better, and the last change was just now", (best,))
+        reasons = ranking.by, score, present, current, environment
+        return self._change(now_s, current, best, "{}: {:.3g} against {:.3g} of {}, for {}", reasons)
+
+    def _not_just_left(self, now_s: float, ranking: Ranking) -> Candidate:
+        found = ranking.candidates
+        return next((one for one in found if now_s >= self._left.get(one.transport, -math.inf) + REST_S), found[0])
 
     def _relieve(self, now_s: float, current: str, tuned: str, environment: Environment, ranking: Ranking) -> Decision:
         """The queue of the line grows each moment, and the nodes agree on another channel through it, while both send.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from ringcast.errors import RingcastError
@@ -43,12 +44,13 @@ def _repairs_us(payload_bytes: float, bandwidth_mbit: float) -> float:
 
 def _messages(period_us: float) -> int:
     """Of a block when it goes out: when it is full, or after FLUSH_US."""
-    return min(BLOCK, int(FLUSH_US / period_us) + 1)
+    messages = int(FLUSH_US / period_us) + 1
+    return messages if messages < BLOCK else BLOCK
 
 
-def _clash_us(period_us: float, repairs_us: float) -> float:
+def _clash_us(period_us: float, repairs_us: float, messages: int = 0) -> float:
     """The next message may be due while the repairs of a block are on the line."""
-    messages = _messages(period_us)
+    messages = messages or _messages(period_us)
     until_next = messages * period_us - FLUSH_US if messages < BLOCK else period_us
     wait = repairs_us - until_next
     return wait / messages if wait > 0 else 0.0
@@ -106,7 +108,8 @@ def _timings(environment: Mapping[str, float]) -> tuple[float, ...]:
     repairs = (
         8 * REPAIRS * (environment["payload_bytes"] + REPAIR_HEADS_BYTES) / (bandwidth if bandwidth > LEAST else LEAST)
     )
-    way, clash = third + wire + 5, _clash_us(period, repairs)
+    messages = _messages(period)
+    way, clash = third + wire + 5, _clash_us(period, repairs, messages)
     return (
         period,
         wire,
@@ -116,7 +119,7 @@ def _timings(environment: Mapping[str, float]) -> tuple[float, ...]:
         clash,
         period + 2 * third,
         way + clash,
-        float(_messages(period)),
+        float(messages),
         environment["loss_percent"] + HARDLY_PERCENT,
     )
 
@@ -151,21 +154,24 @@ def numbers(features: Sequence[str]) -> Callable[[Mapping[str, float]], list[flo
     wanted, names = inputs(features), _names(features)
     plain = [name for name in names if name not in DERIVED]
     others = [(one.of, one.needs) for name, one in DERIVED.items() if name in names]
-    # A decision takes microseconds, and a call for each number would be a good part of them.
+    # A decision takes microseconds, and a call or a look-up for each number would be a good part of them.
     taken = [at for at, name in enumerate(DERIVED) if name in names]
-    at_once = {name for one in DERIVED.values() for name in one.needs} <= set(wanted) and len(taken) > 2
+    if {name for one in DERIVED.values() for name in one.needs} <= set(wanted) and min(len(taken), len(plain)) > 1:
+        plain_of, taken_of = itemgetter(*plain), itemgetter(*taken)
+
+        def values(environment: Mapping[str, float]) -> list[float]:
+            return [*plain_of(environment), *taken_of(_timings(environment))]
+    else:
+
+        def values(environment: Mapping[str, float]) -> list[float]:
+            derived = [of(*[environment[name] for name in needs]) for of, needs in others]
+            return [environment[name] for name in plain] + derived
 
     def found(environment: Mapping[str, float]) -> list[float]:
         try:
-            values = [environment[name] for name in plain]
-            if at_once:
-                timings = _timings(environment)
-                values += [timings[at] for at in taken]
-            else:
-                values += [of(*[environment[name] for name in needs]) for of, needs in others]
+            return values(environment)
         except KeyError:
             raise NumbersMissing([name for name in wanted if name not in environment], wanted) from None
-        return values
 
     return found
 

@@ -190,7 +190,9 @@ def test_a_rule_always_finds_something_that_keeps_the_promise(
 
 
 def ranking(**scores: float) -> Ranking:
-    return Ranking([Candidate(name, score) for name, score in sorted(scores.items(), key=lambda one: one[1])], "a test")
+    return Ranking.of(
+        [Candidate(name, score) for name, score in sorted(scores.items(), key=lambda one: one[1])], "a test"
+    )
 
 
 def test_the_first_choice_is_made_at_once_and_later_ones_only_when_they_last() -> None:

@@ -42,7 +42,7 @@ def lived(
     tag: str, asked: str, transport: str, around: Environment, cost: Cost, ranking: Ranking, after: str, now_ns: int
 ) -> Lived:
     numbers = around.numbers()
-    mine, best = ranking.score(chosen_as(transport)), ranking.candidates[0].score if ranking.candidates else 0.0
+    mine, best = ranking.score(chosen_as(transport)), min(ranking.scores, default=0.0)
     return Lived(
         taken_ns=now_ns, tag=tag, asked=asked, transport=transport, receivers=int(numbers.pop("receivers")), **numbers,
         messages=cost.messages, lost=cost.lost, delivered=cost.delivered, latency_mean=cost.latency_ms,

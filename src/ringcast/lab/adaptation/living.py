@@ -15,7 +15,6 @@ import numpy as np
 
 from ringcast.adapt.deciding import Deciding, Ranking, ranked
 from ringcast.adapt.environment import Environment, Surroundings
-from ringcast.adapt.foretelling import Candidate
 from ringcast.adapt.model import Chooser
 from ringcast.adapt.names import carried
 from ringcast.adapt.wanting import Wish
@@ -78,7 +77,7 @@ class Choosing(Carrier):
     def _ranked(self, environment: Environment) -> Ranking:
         current = carried(self._chosen) if self._chosen else ""
         found = ranked(environment, Wish("relate2", ordered=False), self._model, anything_serves, current)
-        return found._replace(candidates=[Candidate(simulated(one.transport), one.score) for one in found.candidates])
+        return found._replace(names=[simulated(name) for name in found.names])
 
 
 def anything_serves(transport: str, wish: Wish) -> bool:

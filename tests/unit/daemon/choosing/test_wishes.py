@@ -111,7 +111,7 @@ def test_a_transport_that_is_not_installed_serves_nobody() -> None:
 
 
 def test_what_was_lived_through_is_told_with_what_was_predicted() -> None:
-    ranking = Ranking([Candidate("nak", 1.0), Candidate("udp", 1.2)], "a test")
+    ranking = Ranking.of([Candidate("nak", 1.0), Candidate("udp", 1.2)], "a test")
     found = lived("cam", "auto:relate2", "udp", AROUND, Cost(95, 5, 95 * 2_000_000), ranking, "nak", 7)
     assert (found.tag, found.transport, found.changed_to, found.taken_ns) == ("cam", "udp", "nak", 7)
     assert (found.receivers, found.loss_percent, found.rate_hz) == (3, 5.0, 100.0)
@@ -121,7 +121,7 @@ def test_what_was_lived_through_is_told_with_what_was_predicted() -> None:
 
 
 def test_what_is_listed_as_unordered_was_predicted_too() -> None:
-    ranking = Ranking([Candidate("multicast+nak", 1.0), Candidate("multicast+parity:r=4,c=3", 1.5)], "a test")
+    ranking = Ranking.of([Candidate("multicast+nak", 1.0), Candidate("multicast+parity:r=4,c=3", 1.5)], "a test")
     listed = demand(
         SubscribeOptions(transport="multicast+parity:r=4,c=3", ordered=False), row(), "b"
     ).transport  # fmt: skip
@@ -141,7 +141,7 @@ def test_a_look_is_told_for_whom_the_stream_was_carried_so() -> None:
 
 
 def test_a_choice_is_explained_with_candidates_in_times_the_best_and_with_what_is_predicted() -> None:
-    ranking = Ranking([Candidate("nak", 2.0), Candidate("tcp", 3.0)], "the neural for relate2")
+    ranking = Ranking.of([Candidate("nak", 2.0), Candidate("tcp", 3.0)], "the neural for relate2")
     told = explained("auto:relate2", Chosen("nak", "it was best", 7), Wish("relate2"), AROUND, ranking)
     assert (told.asked, told.transport, told.since_ns, told.why) == ("auto:relate2", "nak", 7, "it was best")
     assert told.candidates == [("nak", 1.0), ("tcp", 1.5)]
@@ -154,11 +154,11 @@ def test_a_choice_is_explained_with_candidates_in_times_the_best_and_with_what_i
 
 
 def test_votes_are_no_costs_so_each_candidate_is_foretold_by_itself() -> None:
-    ranking = Ranking([Candidate("multicast+nak", 0.1), Candidate("multicast", 0.9)], "the forest", costs=False)
+    ranking = Ranking.of([Candidate("multicast+nak", 0.1), Candidate("multicast", 0.9)], "the forest", costs=False)
     told = explained("auto:delivered", Chosen("nak"), Wish("delivered"), AROUND, ranking)
     assert told.values == pytest.approx([100.0, 95.0])
     assert told.unit == "%"
-    nothing = explained("auto:delivered", Chosen("nak"), Wish("delivered"), AROUND, Ranking([], "the rule"))
+    nothing = explained("auto:delivered", Chosen("nak"), Wish("delivered"), AROUND, Ranking.of([], "the rule"))
     assert (nothing.candidates, nothing.values) == ([], [])
 
 

@@ -55,11 +55,11 @@ def test_bursts_look_alike_whatever_carries_the_stream(transport: str) -> None:
 
 def test_the_first_choice_is_no_change_even_if_it_is_what_carried_it_before(monkeypatch: pytest.MonkeyPatch) -> None:
     transports = iter(["multicast+nak", "multicast+nak", "multicast"])
-    last = Ranking([Candidate("multicast", 1.0), Candidate("multicast+nak", 9.0)], "a test")
+    last = Ranking.of([Candidate("multicast", 1.0), Candidate("multicast+nak", 9.0)], "a test")
 
     def told(*_: object) -> Ranking:
         name = next(transports, "")
-        return Ranking([Candidate(name, 1.0)], "a test") if name else last
+        return Ranking.of([Candidate(name, 1.0)], "a test") if name else last
 
     monkeypatch.setattr(living, "ranked", told)
     assert changes(CALM.cell, 600, None) == 1, "from nak to multicast, and nothing else"
