@@ -21,11 +21,12 @@ from ringcast.adapt.environment import Environment
 from ringcast.adapt.features import HEADS_BYTES, REPAIR_HEADS_BYTES
 from ringcast.adapt.foretelling import (
     Candidate,
+    Losing,
     bytes_sent,
     expected_loss,
     fits,
     known,
-    lost_share,
+    losing,
     more_packets,
     rule,
 )
@@ -82,14 +83,15 @@ Serves = Callable[[str, Wish], bool]
 """Whether a transport keeps what is promised."""
 
 
-_Label = tuple[int, str, float, bool, Makeup]
+_Label = tuple[int, str, float, Losing | None, Makeup]
 _Group = tuple[float, bool, bool, list[_Label]]
 """Labels that put the same on the line: repairs for each message; to each receiver by itself; again what is lost."""
 
 
 class _Plan(NamedTuple):
     """What of a ranking does not depend on the environment: the labels of a model that keep a promise, by their number,
-    with the name that daemons write, what its packets count, whether it asks again, and what else it says."""
+    with the name that daemons write, what its packets count, what it loses if it does not ask again, and what else it
+    says."""
 
     labels: list[_Label]
     names: list[str]
@@ -116,7 +118,7 @@ def _plan(model: Chooser, metric: str, reliable: bool, ordered: bool, serves: Se
     wish = Wish(metric, reliable=reliable, ordered=ordered)
     names = [(at, carried(label)) for at, label in enumerate(model.labels)]
     labels = [
-        (at, name, 1 + EFFORT * more_packets(name), made.again, made)
+        (at, name, 1 + EFFORT * more_packets(name), None if made.again else losing(made), made)
         for at, name in names if serves(name, wish) for made in [makeup(name)]
     ]  # fmt: skip
     margin = FINE_MARGIN if model.predicts_costs else MARGIN
@@ -184,11 +186,7 @@ def ranked(
             thin = labels is not every
             if loss > most:
                 burst = environment.burst
-                # Without a code all that is lost is missing.
-                kept = [
-                    one for one in labels
-                    if one[3] or (one[4][1] and lost_share(one[4], loss, burst, receivers) <= most)
-                ]  # fmt: skip
+                kept = [one for one in labels if (of := one[3]) is None or of(loss, burst, receivers) <= most]
                 if not kept and thin:
                     kept = _least(every, environment, most)
                 labels = kept

@@ -8,7 +8,8 @@ delivered counts as what is missing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from ringcast.adapt.environment import Environment
@@ -132,26 +133,40 @@ def expected_loss(transport: str, environment: Environment) -> float:
 
 def lost_share(made: Makeup, loss: float, burst: float, receivers: int) -> float:
     """The same, of what was read already. Never more than `loss`."""
+    return losing(made)(loss, burst, receivers)
+
+
+Losing = Callable[[float, float, int], float]
+"""What share is missing in the end, by loss, length of bursts and receivers."""
+
+
+# A decision takes microseconds: what does not depend on the environment is computed once.
+@lru_cache(1024)
+def losing(made: Makeup) -> Losing:
+    r, c = made.r, made.c
     if made.again:
-        return 0.0
+        return lambda loss, burst, receivers: 0.0
     if made.code == "lateral":
-        # c repairs of it travel, each helps if the other r - 1 packets are here and it arrives itself.
-        helps = (1 - loss) ** made.r
-        return float(loss * (1 - helps) ** min(made.c, max(receivers - 1, 0)))
+
+        def lateral(loss: float, burst: float, receivers: int) -> float:
+            # c repairs of it travel, each helps if the other r - 1 packets are here and it arrives itself.
+            others = receivers - 1 if receivers > 1 else 0
+            return float(loss * (1 - (1 - loss) ** r) ** (c if c < others else others))
+
+        return lateral
     if made.code:
-        # Poisson: more bursts hit the block than it can spare.
-        return loss * _poisson_above((made.r + made.c) * loss / burst, made.c / burst)
-    return loss
 
+        def parity(loss: float, burst: float, receivers: int) -> float:
+            # Poisson: the chance of more bursts in the block than it can spare, besides the one that happened.
+            mean = (r + c) * loss / burst
+            term, left = math.exp(-mean), 1.0
+            for k in range(1, int(c / burst) + 1):
+                left -= term
+                term *= mean / k
+            return loss * left if left > 0 else 0.0
 
-def _poisson_above(mean: float, most: float) -> float:
-    """The chance of more than `most` besides one that happened."""
-    term = math.exp(-mean)
-    left = 1.0
-    for k in range(1, int(most) + 1):
-        left -= term
-        term *= mean / k
-    return max(left, 0.0)
+        return parity
+    return lambda loss, burst, receivers: loss
 
 
 def _way_s(environment: Environment) -> float:
