@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from ringcast.adapt.environment import met
 from ringcast.adapt.features import HEADS_BYTES
+from ringcast.adapt.looks import met
 from ringcast.control.between.choosing import Counted
 from ringcast.control.status import ChannelEnvironment, ChannelStatus, ClockStatus
 from ringcast.daemon.choosing.hearing import counted

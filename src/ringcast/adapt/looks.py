@@ -1,0 +1,184 @@
+"""What happened at a node between two looks at its counters, and what several looks together say. Pure.
+
+Counters only grow, so two looks give what happened between them; a channel that was opened again counts from 0.
+Networks lose packets in bursts, and receivers see runs of messages: the more packets a transport has between two
+messages, the shorter the runs. How many there were is counted, so the length of bursts is told in packets, and is the
+same whatever carries the stream (`burst_of`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from statistics import median
+from typing import NamedTuple
+
+from ringcast.control.between.choosing import Counted
+
+LEAST_BURST = 1.0
+CHANGED = 5.0
+"""Standard deviations by which a loss must differ to be another one."""
+OTHER_RATE = 1.5
+"""A rate or a size that differs by this factor is another one."""
+ENOUGH_FOR_A_RATE = 10
+"""Messages in a look."""
+ENOUGH_LOST = 20
+"""Fewer say nothing of the length of bursts."""
+BY_CHANCE = 2.0
+"""Standard deviations by which losses in a row must be more than chance brings to be a burst."""
+LONGEST_BURST = 100.0
+
+Key = tuple[int, str, int]
+
+
+class Look(NamedTuple):
+    """What happened between two looks, at one node."""
+
+    elapsed_s: float
+    messages: int
+    bytes: int
+    seen: int
+    """Messages that came or did not, where losses are seen."""
+    skipped: int
+    gaps: int
+    streams: int
+    lost: int = 0
+    """In the end, after all repairs."""
+    delay_ns: int = 0
+    heard: int = 0
+    """Packets that came, of those streams whose losses are seen and whose packets are counted; `of` so many messages
+    that came or did not."""
+    of: int = 0
+
+
+class Met(NamedTuple):
+    """What one channel met between two looks. None where losses are hidden."""
+
+    loss_percent: float | None
+    burst: float | None
+    rate_hz: float
+    payload_bytes: float
+
+
+def met(elapsed_s: float, before: Counted, after: Counted) -> Met | None:
+    """None while nothing came."""
+    look = between(elapsed_s, {(0, "", 0): before}, {(0, "", 0): after})
+    if not look.messages or elapsed_s <= 0:
+        return None
+    loss = 100 * look.skipped / look.seen if look.seen else None
+    rate_hz, size = look.messages / elapsed_s, look.bytes / look.messages
+    return Met(loss, burst_of(look) if look.seen else None, rate_hz, size)
+
+
+def burst_of(losses: Look) -> float:
+    """How many packets in a row are lost, on average.
+
+    As if the line were good or bad for a while (Gilbert and Elliott), and lost everything while it is bad. Between a
+    packet and the next it stays as it is with the correlation c; between a message and the next with c^n, where n is
+    the number of packets. From how often the message after a lost one was lost too follow c^n, c, and how long the line
+    is bad. What chance may bring is left out of it, or the n-th root would make a burst of it.
+    """
+    if not losses.skipped or not losses.seen or losses.skipped >= losses.seen:
+        return LEAST_BURST
+    share = losses.skipped / losses.seen
+    again = 1 - min(losses.gaps / losses.skipped, 1.0) - BY_CHANCE * math.sqrt(share * (1 - share) / losses.skipped)
+    together = (again - share) / (1 - share)
+    if together <= 0:
+        return LEAST_BURST
+    packets = max(losses.heard / losses.of / (1 - share), 1.0) if losses.of else 1.0
+    leaves = (1 - math.pow(together, 1 / packets)) * (1 - share)
+    return min(max(1 / leaves, LEAST_BURST), LONGEST_BURST)
+
+
+def total(looks: list[Look]) -> Look:
+    elapsed, *counts = map(sum, zip(*looks, strict=True))
+    return Look(elapsed, *map(int, counts))
+
+
+def rate(look: Look) -> float:
+    return look.messages / look.elapsed_s if look.elapsed_s > 0 else 0.0
+
+
+def usual_rate(looks: list[Look]) -> float:
+    """What most looks say: a stream that paused during one of them has not become slower. 0 where few messages come
+    between looks, and chance makes it more or less."""
+    rates = [rate(look) for look in looks if look.elapsed_s > 0]
+    return median(rates) if sum(look.messages for look in looks) >= ENOUGH_FOR_A_RATE * len(rates) > 0 else 0.0
+
+
+def differ(old: Look, new: Look) -> bool:
+    """Whether the same environment would hardly have brought both. Of a rate that fell see `_slower`."""
+    if not (old.messages and new.messages and old.elapsed_s > 0 and new.elapsed_s > 0):
+        return False
+    sizes = new.bytes / new.messages, old.bytes / old.messages
+    if rate(new) > OTHER_RATE * rate(old) or max(sizes) > OTHER_RATE * min(sizes):
+        return True
+    if not (old.seen and new.seen):
+        return False
+    if min(old.skipped, new.skipped) >= ENOUGH_LOST and _alike(old, new):
+        # The share of losses that follow a loss.
+        again = 1 - (old.gaps + new.gaps) / (old.skipped + new.skipped)
+        deviation = math.sqrt(max(again * (1 - again), 0.0) * (1 / old.skipped + 1 / new.skipped))
+        if abs(new.gaps / new.skipped - old.gaps / old.skipped) > CHANGED * deviation > 0:
+            return True
+    share = (old.skipped + new.skipped) / (old.seen + new.seen)
+    # Messages of a burst are lost together, so there are fewer chances than messages.
+    burst = max((old.skipped + new.skipped) / max(old.gaps + new.gaps, 1), LEAST_BURST)
+    deviation = math.sqrt(share * (1 - share) * burst * (1 / old.seen + 1 / new.seen))
+    return abs(new.skipped / new.seen - old.skipped / old.seen) > CHANGED * deviation > 0
+
+
+def _alike(old: Look, new: Look) -> bool:
+    """Whether both had about as many packets between messages: if not, they see other runs of the same bursts."""
+    counts = [look.heard / look.of for look in (old, new) if look.of]
+    return len(counts) < 2 or max(counts) <= OTHER_RATE * min(counts)
+
+
+def by_key(channels: Iterable[Counted]) -> dict[Key, Counted]:
+    return {(counted.incarnation, counted.transport, at): counted for at, counted in _numbered(channels)}
+
+
+def _numbered(channels: Iterable[Counted]) -> Iterator[tuple[int, Counted]]:
+    """A publisher's stream may come more than once by one transport, in other sizes."""
+    seen: Counter[tuple[int, str]] = Counter()
+    for one in channels:
+        yield seen[one.incarnation, one.transport], one
+        seen[one.incarnation, one.transport] += 1
+
+
+def _retuned(key: Key, before: dict[Key, Counted], after: dict[Key, Counted]) -> Counted | None:
+    """What a channel had counted when it had other parameters: it is the same one, and counts on."""
+    incarnation, transport, _ = key
+    for other, then in before.items():
+        if other not in after and other[0] == incarnation and _kind(other[1]) == _kind(transport):
+            return then
+    return None
+
+
+def _kind(transport: str) -> str:
+    return transport.partition(":")[0]
+
+
+def between(elapsed_s: float, before: dict[Key, Counted], after: dict[Key, Counted]) -> Look:
+    messages = size = seen = skipped = gaps = lost = delay_ns = heard = of = 0
+    for key, now in after.items():
+        then = before.get(key) or _retuned(key, before, after)
+        if then is None or then.messages > now.messages:
+            then = Counted(now.incarnation, now.transport, 0, 0, 0)
+        came = now.messages - then.messages
+        messages += came
+        size += now.bytes - then.bytes
+        lost += max(now.lost - then.lost, 0)
+        delay_ns += max(now.delay_ns - then.delay_ns, 0)
+        if not now.hidden:
+            # Without a stack that looks for gaps, what was lost in the end is all that is known.
+            missing = max(now.skipped - then.skipped, now.lost - then.lost, 0)
+            both = max(came + now.lost - then.lost, missing)
+            seen += both
+            if now.packets:
+                heard += max(now.packets - then.packets, 0)
+                of += both
+            skipped += missing
+            gaps += max(now.gaps - then.gaps, 1 if missing and not now.skipped else 0)
+    return Look(elapsed_s, messages, size, seen, skipped, gaps, len(after), lost, delay_ns, heard, of)
