@@ -1,12 +1,12 @@
 """In what environment a tag's streams live, from what receiving nodes counted lately. Pure.
 
-What a look brought (`looks`) is kept for a while (`LOOKS`), whichever transport carried it, so that a change of transport forgets
-nothing. When the last look or two say clearly something else than those before (`CHANGED`), the older ones are
-forgotten: the environment is another one. A stream that stops is in the environment that it was in: looks in which
-nothing came count only when it goes on soon (`PAUSE`), and a rate falls when each of the last looks says so: in one of
-them the stream may have stopped. A transport whose receivers see no losses (tcp repairs them in the kernel)
-adds messages and no losses; for those counts what the senders' kernels sent again. Where nobody tells that, its looks
-are left out of the loss, which stays what it was.
+What a look brought (`looks`) is kept for a while (`LOOKS`), whichever transport carried it, so that a change of
+transport forgets nothing. When the last look or two say clearly something else than those before (`looks.CHANGED`), the
+older ones are forgotten: the environment is another one. A stream that stops is in the environment that it was in:
+looks in which nothing came count only when it goes on soon (`PAUSE`), and a rate falls when each of the last looks says
+so (`SLOWER`): in one of them the stream may have stopped, and gone on in the next. A transport whose receivers see no
+losses (tcp repairs them in the kernel) adds messages and no losses; for those counts what the senders' kernels sent
+again. Where nobody tells that, its looks are left out of the loss, which stays what it was.
 
 The bandwidth is that of the thinnest line on the way, the senders' and the receivers', less what other streams take of
 it. Who only sends is no receiver. While a sender's line is busy, a longer delay is no longer way.
