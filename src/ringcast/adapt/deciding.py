@@ -284,8 +284,8 @@ class Deciding:
 
     @property
     def wavers(self) -> bool:
-        """Whether something else looked better last time."""
-        return self._better[1] > 0
+        """Whether something else looked better last time, or may do so."""
+        return self._relieved or self._better[1] > 0
 
     def decide(self, now_s: float, current: str, environment: Environment, ranking: Ranking) -> Decision:
         """`current` is '' where nothing was chosen yet."""

@@ -112,7 +112,7 @@ class Surroundings:
         heard = list(heard)
         self._look_at_senders({one.node: by_key(one.sent) for one in heard if one.sent})
         self._lines = {one.node: Line(one.line, one.leaves) for one in heard if one.line > 0}
-        busy = any(line.is_busy for line in self._lines.values())
+        busy = self.is_busy
         told = {one.node: one for one in heard if one.channels}
         self.carried_by = {channel.transport for one in told.values() for channel in one.channels}
         for gone in self._before.keys() - told.keys():
@@ -187,6 +187,11 @@ class Surroundings:
     def paused(self) -> bool:
         """Whether nothing came for so long that the stream is not merely slow."""
         return len(self._empty) > PAUSE
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether messages may wait in the queue of a sender's line."""
+        return any(line.is_busy for line in self._lines.values())
 
     def line_is(self, one: Heard) -> None:
         """Of one sender, between looks."""

@@ -1,6 +1,7 @@
 """`transport="auto:METRIC"`: the daemon that keeps a tag chooses what carries it, and again when that is worth it.
 
 Every second it asks the nodes that receive such a tag what they counted, and decides (`ringcast.adapt.deciding`).
+Through a thin line it asks more seldom, and looks at the line itself every second, which costs nothing.
 While somebody reads what choices cost (`@ringcast/<node>/choices`), it also looks at its other tags, and tells of them
 too: what an administrator or a subscriber chose is learned from as well. Invariants: without such a subscriber or
 reader nothing runs; only tags that this node keeps are written; a tag is written only when a choice changes.
@@ -16,6 +17,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 
 from ringcast.adapt.deciding import Deciding, Ranking, ranked
 from ringcast.adapt.environment import Environment, Surroundings
+from ringcast.adapt.lines import Line
 from ringcast.adapt.names import keeps_order
 from ringcast.adapt.wanting import Wish
 from ringcast.control import service
@@ -95,6 +97,8 @@ class Choosing:
         self._judging: asyncio.Task[None] | None = None
         self._looked = self._asked = 0
         self._looked_s = -math.inf
+        self._due_s = -math.inf
+        """When other nodes are to be asked, if nothing happens before."""
         self._hurried = False
         mesh.serve(HEARD, self._serve)
 
@@ -122,21 +126,42 @@ class Choosing:
         if self._looking is not None:
             self._hurried = True
         elif self._alarm.waiting:
-            self._alarm.by(max(self._loop.time() + SOON_S, self._looked_s + HURRIED_S))
+            self._due_s = max(self._loop.time() + SOON_S, self._looked_s + HURRIED_S)
+            self._alarm.by(self._due_s)
 
     # ------------------------------------------------------------------ when
 
     def _begin(self) -> None:
         if mine := dict(self._mine()):
-            self._looking = self._background.start("choosing transports", self.look(mine), self._done)
+            self._looking = self._background.start("choosing transports", self._look_when_due(mine), self._done)
         else:
             self._tags.clear()
 
+    async def _look_when_due(self, mine: dict[str, dict[str, Wish]]) -> None:
+        if self._loop.time() < self._due_s and mine.keys() == self._tags.keys() and not await self._became_busy():
+            return
+        self._due_s = self._loop.time()
+        await self.look(mine)
+
+    async def _became_busy(self) -> bool:
+        """Whether this node's line was not full in the last look, and is now."""
+        heard = await self._hearing.heard(AskHeard(tags=list(self._tags)))
+        return any(
+            Line(one.line, one.leaves).is_busy and not self._tags[name].surroundings.is_busy
+            for name, one in heard.tags.items() if one.line > 0 and name in self._tags
+        )  # fmt: skip
+
     def _done(self) -> None:
         self._looking = None
-        self._looked_s = self._loop.time()
-        self._alarm.within(HURRIED_S if self._hurried else self._period_s())
+        now_s = self._loop.time()
+        if now_s >= self._due_s:
+            self._looked_s, self._due_s = now_s, now_s + self._period_s()
+        if self._hurried:
+            self._due_s = now_s + HURRIED_S
         self._hurried = False
+        self._alarm.within(min(max(self._due_s - now_s, SOON_S), PERIOD_S))
+        if self._judging is None and self._is_relieved():
+            self._judging = self._background.start("judging a line", self._judge_relieved(), self._judged)
 
     def _period_s(self) -> float:
         """Looks are as frequent as the thinnest of the lines allows, while nothing is about to change."""
@@ -187,9 +212,15 @@ class Choosing:
 
     async def _judge_lines(self) -> None:
         await self._judge_line(self._tags)
-        if any(tag.is_relieved for tag in self._tags.values()):
-            await asyncio.sleep(RELIEVED_S)
-            await self._judge_line([name for name, tag in self._tags.items() if tag.is_relieved])
+        if self._is_relieved():
+            await self._judge_relieved()
+
+    def _is_relieved(self) -> bool:
+        return any(tag.is_relieved for tag in self._tags.values())
+
+    async def _judge_relieved(self) -> None:
+        await asyncio.sleep(RELIEVED_S)
+        await self._judge_line([name for name, tag in self._tags.items() if tag.is_relieved])
 
     async def _judge_line(self, names: Container[str]) -> None:
         """By what the last look found, without asking another node: answers would come through the full queue."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -80,6 +80,7 @@ def test_a_change_during_a_look_brings_another_one_and_then_all_is_as_usual() ->
     def twice(choosing: Choosing) -> None:
         during(choosing)
         choosing._alarm._timer = None
+        choosing._due_s = NOW_S
         choosing._done()
 
     assert after(during) == pytest.approx(HURRIED_S)
@@ -103,9 +104,11 @@ class Lines:
     """A keeper that sends as well, by a line that has become thin. Other nodes' answers never come: they would come
     through the full queue."""
 
-    def __init__(self, model: Any = None) -> None:
+    def __init__(self, model: Any = None, leaves: float = 0.0) -> None:
         self.put: list[str] = []
+        self.asked: list[str] = []
         self._model = model
+        self._leaves = leaves
         self._row = TagRow(
             name="t", attributes=TagAttributes(transport="auto:relate2"), primary="a",
             chosen={"auto:relate2": Chosen("multicast+parity:r=4,c=3")},
@@ -113,8 +116,28 @@ class Lines:
 
     def judged(self) -> list[str]:
         """What was written into the row, one after the other."""
-        asyncio.run(self._live())
+        asyncio.run(self._live(self._judge))
         return self.put
+
+    def asked_between_looks(self) -> list[str]:
+        """Which nodes are asked a second after a look in which little left by the line, and long before the next."""
+        asyncio.run(self._live(self._glance))
+        return self.asked
+
+    async def _judge(self, choosing: Choosing) -> None:
+        choosing.line_changed()
+        assert choosing._judging is not None
+        await choosing._judging
+
+    async def _glance(self, choosing: Choosing) -> None:
+        choosing._due_s = choosing._loop.time() + LONGEST_PERIOD_S
+        choosing._begin()
+        assert choosing._looking is not None
+        await choosing._looking
+
+    async def _request(self, node: str, *_: object) -> bytes:
+        self.asked.append(node)
+        raise TimeoutError
 
     def _chosen_as(self, _: TagRow, chosen: dict[str, Chosen]) -> list[Any]:
         self.put.append(chosen["auto:relate2"].transport)
@@ -122,9 +145,9 @@ class Lines:
         return []
 
     async def _heard(self, asked: AskHeard) -> AllHeard:
-        return AllHeard(tags={name: Heard("a", [], line=125_000.0, leaves=0.0) for name in asked.tags})
+        return AllHeard(tags={name: Heard("a", [], line=125_000.0, leaves=self._leaves) for name in asked.tags})
 
-    async def _live(self) -> None:
+    async def _live(self, script: Callable[[Choosing], Awaitable[None]]) -> None:
         subscriber = SubscriberRow(info=SubscriberInfo(id=1, node="b", pattern="t", pid=1, user="u"), wanted=Wanted())
         table = SimpleNamespace(
             node="a", tags=lambda: [self._row], tag=lambda name: self._row, publishers=lambda name: [],
@@ -132,8 +155,8 @@ class Lines:
         )  # fmt: skip
         local = SimpleNamespace(table=table, tags=SimpleNamespace(put_chosen=self._chosen_as))
         choosing = Choosing(
-            cast(Any, local), cast(Any, SimpleNamespace(serve=lambda *about: None)),
-            cast(Any, SimpleNamespace(heard=self._heard)),
+            cast(Any, local), cast(Any, SimpleNamespace(serve=lambda *about: None, request=self._request)),
+            cast(Any, SimpleNamespace(told=lambda *about: None, heard=self._heard)),
             cast(Any, SimpleNamespace(of=lambda metric, ordered: self._model)),
             lambda: 0, lambda sends: None, lambda: None, Background(),
         )  # fmt: skip
@@ -141,10 +164,9 @@ class Lines:
         for second in range(6):  # 100 messages a second of 400 bytes, a few of which get lost
             came = 100 * second
             counted = Counted(1, "multicast+parity:r=4,c=3", came, 400 * came, 0, skipped=second, gaps=second)
-            around.look(float(second), [Heard("b", [counted], 0.001, 125e6)])
-        choosing.line_changed()
-        assert choosing._judging is not None
-        await choosing._judging
+            sender = Heard("a", [], line=125_000.0, leaves=40_000.0)
+            around.look(float(second), [sender, Heard("b", [counted], 0.001, 125e6)])
+        await script(choosing)
         choosing.close()
 
 
@@ -159,3 +181,8 @@ def test_what_was_taken_in_haste_is_judged_again_without_asking_when_the_queue_i
     monkeypatch.setattr(chooser, "RELIEVED_S", 0.0)
     known = model(["parity:r=4,c=3", "parity:r=4,c=2,flush=1s", "multicast"], [0.0, 2.0, 1.0])
     assert Lines(known).judged() == ["multicast+parity:r=4,c=2,flush=1s", "multicast"]
+
+
+def test_between_looks_through_a_thin_line_others_are_asked_only_when_it_fills() -> None:
+    assert Lines(leaves=40_000.0).asked_between_looks() == []
+    assert Lines(leaves=110_000.0).asked_between_looks() == ["b"]
