@@ -185,20 +185,20 @@ def ranked(
                     labels = found
             thin = labels is not every
             if loss > most:
-                burst = environment.burst
-                kept = [one for one in labels if (of := one[3]) is None or of(loss, burst, receivers) <= most]
-                if not kept and thin:
-                    kept = _least(every, environment, most)
-                labels = kept
-            elif not labels:
-                labels = _least(every, environment, most)
-            if labels:
-                if labels is every:
-                    scores = list(map(mul, at(rated), efforts))
-                else:
-                    names, scores = [one[1] for one in labels], [rated[one[0]] * one[2] for one in labels]
-                if thin:
-                    ranked_by = _told(ranked_by, len(every) - len(found))
+                burst, names, scores = environment.burst, [], []
+                for number, name, effort, of, _ in labels:
+                    if of is None or of(loss, burst, receivers) <= most:
+                        names.append(name)
+                        scores.append(rated[number] * effort)
+            elif not thin:
+                scores = list(map(mul, at(rated), efforts))
+            else:
+                names, scores = [one[1] for one in labels], [rated[one[0]] * one[2] for one in labels]
+            if thin:
+                ranked_by = _told(ranked_by, len(every) - len(labels))
+                for number, name, effort, *_ in () if names else _least(every, environment, most):
+                    names, scores = [name], [rated[number] * effort]
+            if names:
                 return _new(Ranking, (names, scores, ranked_by, margin, costs, thin))
             by = "nothing that the model knows will do, so by the rule"
         else:
