@@ -40,6 +40,8 @@ MARGIN, FINE_MARGIN = 0.1, 0.03
 SETTLED = 2
 REST_S = 5.0
 LONGEST_REST_S = 600.0
+LONGEST_RELIEF_S = 3.0
+"""So long a queue may take to empty, once what filled it was replaced."""
 EFFORT = 0.01
 """What a packet more for each message counts, in times the cost: those that a model takes for equal are not, because in
 the simulator receivers take no time for repairs."""
@@ -275,21 +277,27 @@ class Deciding:
         self._left: dict[str, float] = {}
         """What carried it before, and until when."""
         self._not_before = -math.inf
-        self._relieved = False
+        self._relieved_s = -math.inf
+        """When what carries it was taken in haste; never, once it was judged again."""
 
     @property
     def relieved(self) -> bool:
         """Whether what carries it was taken in haste: the next judgement may choose anew, without looking twice."""
-        return self._relieved
+        return self._relieved_s > -math.inf
+
+    def waits(self, now_s: float, line_is_busy: bool) -> bool:
+        """Whether that judgement had better wait: nodes agree on another channel through the queue, and while they do,
+        each is sent what it would miss."""
+        return line_is_busy and now_s < self._relieved_s + LONGEST_RELIEF_S
 
     @property
     def wavers(self) -> bool:
         """Whether something else looked better last time, or may do so."""
-        return self._relieved or self._better[1] > 0
+        return self.relieved or self._better[1] > 0
 
     def decide(self, now_s: float, current: str, environment: Environment, ranking: Ranking) -> Decision:
         """`current` is '' where nothing was chosen yet."""
-        relieved, self._relieved = self._relieved, False
+        relieved, self._relieved_s = self.relieved, -math.inf
         if not ranking.names:
             return Decision(current, False, "nothing keeps what was asked for")
         best, score = ranking.best()
@@ -330,7 +338,7 @@ class Deciding:
         about = ranking.by, environment
         found = self._change(now_s, current, tuned, "{}: best by the same channel, for {}", about)
         self._not_before = now_s
-        self._relieved = True
+        self._relieved_s = now_s
         return found
 
     def _change(self, now_s: float, old: str, new: str, reason: str, about: tuple[object, ...]) -> Decision:

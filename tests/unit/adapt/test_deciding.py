@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringcast.adapt import Chooser
-from ringcast.adapt.deciding import REST_S, Deciding, Ranking, ranked
+from ringcast.adapt.deciding import LONGEST_RELIEF_S, REST_S, Deciding, Ranking, ranked
 from ringcast.adapt.environment import Environment
 from ringcast.adapt.foretelling import Candidate, bytes_sent, expected_loss, fits
 from ringcast.adapt.names import carried
@@ -111,6 +111,19 @@ def test_what_was_taken_in_haste_is_replaced_by_whatever_is_best_then() -> None:
     assert seen == [
         ("multicast+parity:r=4,c=3", False), ("multicast+parity:r=4,c=2,flush=1s", True), ("multicast", False),
     ]  # fmt: skip
+
+
+def test_another_channel_waits_until_the_queue_is_empty_but_not_for_ever() -> None:
+    known = model(["parity:r=4,c=3", "nak", "parity:r=4,c=2,flush=1s"], [0.0, 1.0, 2.0])
+    wide, thin = (around(payload_bytes=200.0, bandwidth_mbit=line) for line in (100.0, 1.0))
+    deciding, current = Deciding(), ""
+    for second, environment in enumerate((wide, thin)):
+        assert not deciding.waits(float(second), True), "only what was taken in haste waits"
+        ranking = ranked(environment, Wish("relate2"), known, serves, current)
+        current = deciding.decide(float(second), current, environment, ranking).transport
+    assert deciding.waits(1.5, True)
+    assert not deciding.waits(1.5, False)
+    assert not deciding.waits(1.0 + LONGEST_RELIEF_S, True)
 
 
 @given(

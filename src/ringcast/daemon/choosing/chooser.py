@@ -15,7 +15,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator
 
-from ringcast.adapt.deciding import Deciding, Ranking, ranked
+from ringcast.adapt.deciding import LONGEST_RELIEF_S, Deciding, Ranking, ranked
 from ringcast.adapt.environment import Environment, Surroundings
 from ringcast.adapt.lines import Line
 from ringcast.adapt.names import keeps_order
@@ -48,8 +48,8 @@ ASKED_SHARE = 0.005
 SOON_S = 0.05
 HURRIED_S = 0.3
 """After the last look, when a line changed: a shorter time says little of a rate."""
-RELIEVED_S = 0.3
-"""After what filled a line was replaced in haste: the queue is empty again, and another channel can be agreed on."""
+RELIEVED_S = 1.0
+"""After what filled a line was replaced in haste: what left since then says whether the queue is empty."""
 TIMEOUT_S = 0.8
 EXPLAINED_EVERY = 5
 """Looks, of which a node is told in one how a tag's transport was chosen. Told to all in each, that was most of what
@@ -219,8 +219,11 @@ class Choosing:
         return any(tag.is_relieved for tag in self._tags.values())
 
     async def _judge_relieved(self) -> None:
-        await asyncio.sleep(RELIEVED_S)
-        await self._judge_line([name for name, tag in self._tags.items() if tag.is_relieved])
+        for _ in range(math.ceil(LONGEST_RELIEF_S / PERIOD_S) + 1):
+            await asyncio.sleep(RELIEVED_S)
+            await self._judge_line([name for name, tag in self._tags.items() if tag.is_relieved])
+            if not self._is_relieved():
+                return
 
     async def _judge_line(self, names: Container[str]) -> None:
         """By what the last look found, without asking another node: answers would come through the full queue."""
@@ -299,6 +302,8 @@ class Choosing:
         for key, wish in list(wishes.items())[:MAX_CHOICES_PER_TAG]:
             if key in chosen and tag.surroundings.paused:
                 continue  # it meets nothing: what others do to its line meanwhile is no reason to change it
+            if tag.deciding[key].waits(self._loop.time(), tag.surroundings.is_busy):
+                continue
             model = self.models.of(wish.learned, wish.ordered) if wish.learned else None
             current = chosen[key].transport if key in chosen else ""
             ranking = ranked(environment, wish, model, serves, current)
