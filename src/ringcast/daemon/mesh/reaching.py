@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from ringcast.daemon.mesh.core.events import Doubted, Event, Wanted
 from ringcast.daemon.mesh.core.membership import Membership
@@ -52,18 +53,18 @@ class Reaching:
     async def host_of(self, node: str) -> str:
         """For the node that asks right now, or else the one of that name. Raises BrokenError."""
         link = asking.get()
-        if link is None or link.closing or link.peer is None or link.peer.name != node:
+        if link is None or link.peer is None or link.peer.name != node or self._is_superfluous(link):
             link = await self.link_to(node)
         host = self._proven(link)
         if host is None:
             self._tell(Doubted(link.number))
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(PROOF_S):
                     while (host := self._proven(link)) is None:
                         self._doubts.append(asyncio.get_running_loop().create_future())
                         await self._doubts[-1]
-            except TimeoutError:
-                pass
+                        if self._is_superfluous(link):
+                            link = await self.link_to(node)
         if host is None:
             self._refused["unproven address"] += 1
             record = self._membership.peer(link.number)
@@ -78,14 +79,18 @@ class Reaching:
         """Something is different about a node that requests may wait for."""
         _wake(self._awaited.pop(node, []))
 
-    def introduced(self) -> None:
-        """Somebody said who it is, perhaps where it was called."""
+    def links_changed(self) -> None:
+        """Somebody said who it is, perhaps where it was called, or a link ended."""
         doubts, self._doubts = self._doubts, []
         _wake(doubts)
 
     def close(self) -> None:
         for node in list(self._awaited):
             self.changed(node)
+
+    def _is_superfluous(self, link: PeerLink) -> bool:
+        """Of two links with one node one is closed, once the requests on it are done: nothing is proven of it."""
+        return link.closing or self._membership.peer(link.number) is None
 
     def _proven(self, link: PeerLink) -> str | None:
         return self._membership.proven_host(link.number, addresses.split(link.remote)[0])

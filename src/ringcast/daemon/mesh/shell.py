@@ -29,6 +29,7 @@ from ringcast.daemon.mesh.core.events import (
     Event,
     Foreign,
     Leave,
+    LinkDown,
     Linked,
     LocalChanges,
     NameCleared,
@@ -298,6 +299,8 @@ class Mesh:
             return
         for action in actions:
             self._try(action, partial(self._perform, action))
+        if isinstance(event, LinkDown):
+            self._reaching.links_changed()
         self._try(event, lambda: self._present(self.liveliness.of_actions(actions)))
 
     def _try(self, what: Action | Event, work: Callable[[], None]) -> None:
@@ -317,6 +320,7 @@ class Mesh:
             case Close(link, reason, gently):
                 logger.debug("link %d ends: %s", link, reason)
                 self._link_pool.close_link(link, gently=gently)
+                self._reaching.links_changed()
             case Changed(changes):
                 self._present(self.liveliness.of_changes(changes))
                 self._on_changes(changes)
@@ -350,7 +354,7 @@ class Mesh:
         if not isinstance(message, Service):
             self._happened(Received(link.number, message))
             if isinstance(message, Hello):
-                self._reaching.introduced()
+                self._reaching.links_changed()
         elif not link.closing:
             try:
                 self._services.received(link, message)
