@@ -1,10 +1,13 @@
-"""A model that predicts the same costs everywhere within its spans."""
+"""A model that predicts the same costs everywhere within its spans, and what fits a line by the plain arithmetic."""
 
 from __future__ import annotations
 
 import msgspec
 
 from ringcast.adapt import Chooser
+from ringcast.adapt.environment import Environment
+from ringcast.adapt.foretelling import bytes_sent
+from ringcast.adapt.lines import KEPT_SHARE, SHARE
 
 
 def model(labels: list[str], costs: list[float], **spans: tuple[float, float]) -> Chooser:
@@ -17,3 +20,9 @@ def model(labels: list[str], costs: list[float], **spans: tuple[float, float]) -
             }
         )
     )  # fmt: skip
+
+
+def fits(transport: str, environment: Environment, current: str = "") -> bool:
+    """Whether it leaves something of the line, as a decision says it in less time."""
+    share = KEPT_SHARE if transport == current else SHARE
+    return bytes_sent(transport, environment) <= share * 125_000 * environment.bandwidth_mbit / environment.rate_hz

@@ -47,24 +47,31 @@ public:
     void bump() { page_.as<FanoutPage>()->version.fetch_add(1); }
     void hang_up() { socket_.reset(); }
     int socket() const { return socket_.get(); }
-    // A link with that number, over a datagram socket that nobody listens to.
-    void say_link(u64 id) {
+    // A link with that number, over a datagram socket that has room for ten: what was sent is there, without a wait.
+    void say_link(u64 id, u64 every = 1, u64 first_seq = UINT64_MAX, u32 chunk = 1400) {
         SocketPair sockets(SOCK_DGRAM);
         const struct {
             u32 op, chunk;
             u64 id, key, every, first_seq;
-        } packet{3, 1400, id, 7, 1, UINT64_MAX};
+        } packet{3, chunk, id, 7, every, first_seq};
         say_bytes(&packet, sizeof packet, sockets.near.get());
         ears_.push_back(std::move(sockets.far));
     }
-    // Datagrams that came on the links.
-    u64 heard() {
-        u64 n = 0;
-        char buffer[2048];
+    // Numbers of the datagrams that came on the links. Messages that came in one piece are whole.
+    std::vector<u64> numbers() {
+        std::vector<u64> out;
+        std::vector<std::byte> buffer(65'536);
         for (const Descriptor& ear : ears_)
-            while (recv(ear.get(), buffer, sizeof buffer, MSG_DONTWAIT) > 0) ++n;
-        return n;
+            for (ssize_t n; (n = recv(ear.get(), buffer.data(), buffer.size(), MSG_DONTWAIT)) > 0;) {
+                wire::Header header;
+                std::span<const std::byte> piece;
+                CHECK(wire::parse_untrusted({buffer.data(), static_cast<std::size_t>(n)}, header, piece) == wire::Parse::ok);
+                CHECK(piece.size() < header.length || has_pattern(piece.data(), header.seq, header.length));
+                out.push_back(header.seq);
+            }
+        return out;
     }
+    u64 heard() { return numbers().size(); }
 
 private:
     Descriptor socket_;
@@ -312,4 +319,79 @@ TEST(fanout, with_no_daemon_to_hand_over_to_a_link_goes_on) {
     daemon.heard();
     publish(rig);
     CHECK_EQ(daemon.heard(), 1u);
+}
+
+TEST(fanout, a_batch_longer_than_the_ring_goes_from_the_oldest_that_is_still_whole) {
+    Rig rig(8);
+    Daemon daemon(rig);
+    daemon.say_link(5);
+    publish(rig);
+    CHECK(daemon.numbers() == std::vector<u64>{0});
+    rig.send_some(3);
+    rig.writer.announce();
+    CHECK(daemon.numbers() == (std::vector<u64>{1, 2, 3}));
+    rig.send_some(40);  // as many as there are places for
+    rig.writer.announce();
+    CHECK(daemon.numbers() == (std::vector<u64>{36, 37, 38, 39, 40, 41, 42, 43}));
+    // As many as there are bytes for: what a reader finds that comes now.
+    std::mt19937_64 random(7);
+    std::vector<std::size_t> counts;
+    for (int round = 0; round < 200; ++round) {
+        for (int i = 0; i < 20; ++i) rig.send_pattern(random() % 1400);
+        const auto cursor = rig.cursor(kEarliest);
+        rig.writer.announce();
+        std::vector<u64> whole;
+        while (peek(*cursor) == Peek::ready) whole.push_back(take(*cursor).seq);
+        CHECK(daemon.numbers() == whole);
+        counts.push_back(whole.size());
+    }
+    CHECK(*std::min_element(counts.begin(), counts.end()) < 5);
+}
+
+TEST(fanout, a_link_that_begins_in_the_past_gets_what_is_due_of_it) {
+    Rig rig;
+    Daemon daemon(rig);
+    publish(rig);
+    rig.send_some(9);
+    rig.writer.announce();
+    daemon.say_link(5, 3, 4);  // of 0 to 9: 6 and 9
+    daemon.bump();
+    publish(rig);
+    CHECK(daemon.numbers() == (std::vector<u64>{6, 9}));
+    publish(rig);
+    publish(rig);
+    CHECK(daemon.numbers() == std::vector<u64>{12});
+    // Where the ring holds no more of it, from there on; what is sent with the announcement comes behind.
+    rig.send_some(40);  // 13 to 52, of which 37 to 52 are held
+    rig.writer.announce();
+    daemon.numbers();
+    daemon.say_link(6, 4, 0);
+    daemon.say(4, 5);
+    daemon.bump();
+    rig.send_some(4);
+    rig.writer.announce();
+    CHECK(daemon.numbers() == (std::vector<u64>{44, 48, 52, 56}));
+}
+
+TEST(fanout, what_a_link_missed_is_weighed_by_what_is_due_on_it) {
+    constexpr u32 kLength = 10'000;
+    for (const u64 every : {4u, 2u}) {
+        Rig rig(64, 1 << 20);
+        Daemon daemon(rig);
+        publish(rig);
+        rig.send_some(20, kLength);
+        rig.writer.announce();
+        daemon.say_link(5, every, 1, 16'000);
+        daemon.bump();
+        publish(rig);
+        if (every == 4) {  // five of them are less than one burst
+            CHECK(daemon.numbers() == (std::vector<u64>{4, 8, 12, 16, 20}));
+            CHECK(answer(daemon.socket()).empty());
+        } else {  // ten are more: the daemon's pump sends them, from where the link began
+            CHECK_EQ(daemon.heard(), 0u);
+            CHECK(answer(daemon.socket()) == (std::vector<u64>{6, 5, 1}));
+            publish(rig);
+            CHECK_EQ(daemon.heard(), 0u);
+        }
+    }
 }

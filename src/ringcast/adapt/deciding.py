@@ -24,11 +24,11 @@ from ringcast.adapt.foretelling import (
     Losing,
     bytes_sent,
     expected_loss,
-    fits,
     known,
     losing,
     more_packets,
-    rule,
+    named,
+    priced,
 )
 from ringcast.adapt.lines import KEPT_SHARE, SHARE, load
 from ringcast.adapt.model import Chooser
@@ -86,16 +86,18 @@ Serves = Callable[[str, Wish], bool]
 
 
 _Label = tuple[int, str, float, Losing | None, Makeup]
-_Group = tuple[float, bool, bool, list[_Label]]
-"""Labels that put the same on the line: repairs for each message; to each receiver by itself; again what is lost."""
+_Group = tuple[float, float, float, bool, bool, list[_Label]]
+"""Labels that put the same on the line at any rate: repairs for how many packets, and how long a block waits to be
+full; to each receiver by itself; again what is lost."""
 
 
 class _Plan(NamedTuple):
     """What of a ranking does not depend on the environment: the labels of a model that keep a promise, by their number,
     with the name that daemons write, what its packets count, what it loses if it does not ask again, and what else it
-    says."""
+    says. The rule has such a plan too, of what it knows."""
 
     labels: list[_Label]
+    groups: list[_Group]
     names: list[str]
     at: Callable[[Sequence[float]], tuple[float, ...]]
     """What a model says of them, of what it says of all."""
@@ -110,8 +112,6 @@ class _Plan(NamedTuple):
 
 
 _LONGER = REPAIR_HEADS_BYTES - HEADS_BYTES
-FASTEST_HZ = 2_000
-"""Blocks of faster streams are full before they go out."""
 
 
 # A decision takes microseconds, and reading names would be most of them.
@@ -119,40 +119,43 @@ FASTEST_HZ = 2_000
 def _plan(model: Chooser, metric: str, reliable: bool, ordered: bool, serves: Serves) -> _Plan:
     wish = Wish(metric, reliable=reliable, ordered=ordered)
     names = [(at, carried(label)) for at, label in enumerate(model.labels)]
-    labels = [
-        (at, name, 1 + EFFORT * more_packets(name), None if made.again else losing(made), made)
-        for at, name in names if serves(name, wish) for made in [makeup(name)]
-    ]  # fmt: skip
+    kept = [(at, name) for at, name in names if serves(name, wish)]
     margin = FINE_MARGIN if model.predicts_costs else MARGIN
+    return _planned(kept, f"the {model.family} for {metric}", margin, model.predicts_costs)
+
+
+@lru_cache(64)
+def _ruled(names: tuple[str, ...], reliable: bool, ordered: bool, serves: Serves) -> _Plan:
+    """Of what the rule knows."""
+    wish = Wish("", reliable=reliable, ordered=ordered)
+    return _planned([(at, name) for at, name in enumerate(names) if serves(name, wish)], "", MARGIN, costs=True)
+
+
+def _planned(kept: list[tuple[int, str]], by: str, margin: float, costs: bool) -> _Plan:
+    labels: list[_Label] = [
+        (at, name, 1 + EFFORT * more_packets(name), None if made.again else losing(made), made)
+        for at, name in kept for made in [makeup(name)]
+    ]  # fmt: skip
     slowest = [load(made, 0.0) for *_, made in labels]
     once = max((one.repairs for one in slowest if not one.each), default=0.0)
     alone = max((one.repairs for one in slowest if one.each), default=-1.0)
-    ats = [at for at, *_ in labels]
+    ats = [at for at, _ in kept]
     taken: Callable[[Sequence[float]], tuple[float, ...]] = itemgetter(*ats) if len(ats) > 1 else partial(_those, ats)
     efforts = [effort for _, _, effort, *_ in labels]
-    return _Plan(
-        labels,
-        [name for _, name, *_ in labels],
-        taken,
-        efforts,
-        f"the {model.family} for {metric}",
-        margin,
-        model.predicts_costs,
-        once,
-        alone,
-    )
+    return _Plan(labels, _groups(labels), [name for _, name in kept], taken, efforts, by, margin, costs, once, alone)
 
 
 def _those(ats: list[int], of: Sequence[float]) -> tuple[float, ...]:
     return tuple(of[at] for at in ats)
 
 
-@lru_cache(256)
-def _groups(model: Chooser, metric: str, reliable: bool, ordered: bool, serves: Serves, rate_hz: int) -> list[_Group]:
-    """The labels of that plan at a rate: the slower, the fewer messages there are in a block of parity."""
-    alike: dict[tuple[float, bool, bool], list[_Label]] = {}
-    for label in _plan(model, metric, reliable, ordered, serves).labels:
-        alike.setdefault(load(label[4], rate_hz), []).append(label)
+def _groups(labels: Iterable[_Label]) -> list[_Group]:
+    alike: dict[tuple[float, float, float, bool, bool], list[_Label]] = {}
+    for label in labels:
+        made = label[4]
+        repairs = made.c if made.code == "parity" else 0.0  # what is lateral, receivers send by their own lines
+        block = (made.r, made.flush_s) if repairs else (1.0, 0.0)
+        alike.setdefault((repairs, *block, made.each, made.again), []).append(label)
     return [(*of, members) for of, members in alike.items()]
 
 
@@ -170,24 +173,13 @@ def ranked(
         beyond = model.beyond(numbers)
         if not beyond:
             plan = _plan(model, wish.metric, wish.reliable, wish.ordered, serves)
-            every, names, at, efforts, ranked_by, margin, costs, once, each = plan
-            rate_hz = environment.rate_hz
+            every, _, names, at, efforts, ranked_by, margin, costs, _, _ = plan
             rated = model.rated(numbers)
-            loss, most, receivers = environment.loss_percent / 100, wish.loss, environment.receivers
-            labels = every
-            # Most lines have room for whatever is sent, and then nothing else is asked of them.
-            packet, line = environment.payload_bytes + HEADS_BYTES, 125_000 * environment.bandwidth_mbit / rate_hz
-            repair, missing = packet + _LONGER, packet * receivers * loss
-            left = SHARE * line - missing
-            if left < packet + once * repair or left < receivers * (packet + each * repair):
-                whole = int(rate_hz) if rate_hz < FASTEST_HZ else FASTEST_HZ
-                groups = _groups(model, wish.metric, wish.reliable, wish.ordered, serves, whole)
-                found = _fitting(groups, packet, repair, receivers, missing, line, current)
-                if len(found) < len(every):
-                    labels = found
+            loss, most = environment.loss_percent / 100, wish.loss
+            labels = _fitting(plan, environment, current)
             thin = labels is not every
             if loss > most:
-                burst, names, scores = environment.burst, [], []
+                burst, receivers, names, scores = environment.burst, environment.receivers, [], []
                 for number, name, effort, of, _ in labels:
                     if of is None or of(loss, burst, receivers) <= most:
                         names.append(name)
@@ -205,25 +197,47 @@ def ranked(
             by = "nothing that the model knows will do, so by the rule"
         else:
             by = f"{', '.join(beyond)} beyond what the model learned from, so by the rule"
-    able = _serving(known(environment, wish), wish.reliable, wish.ordered, serves)
-    if min(environment.loss_percent / 100, 1.0) > wish.loss:
-        able = [name for name in able if expected_loss(name, environment) <= wish.loss]
-    fitting = [name for name in able if fits(name, environment, current)]
-    if able and not fitting:
-        fitting = [min(able, key=lambda name: bytes_sent(name, environment))]
-    out = len(able) - len(fitting)
-    return Ranking.of(rule(environment, wish, fitting), _told(by, out), thin=out > 0)
+    return _by_rule(environment, wish, serves, current, by)
 
 
-def _fitting(
-    groups: list[_Group], packet: float, repair: float, receivers: int, missing: float, line: float, current: str
-) -> list[_Label]:  # fmt: skip
-    """Those that leave something of the line: what carries the stream now may take more than what is to replace it.
-    All sizes are of one message: `missing` is what is asked for again, `line` what the line carries until the next one.
-    As `lines.sent` says it, which is not called here: that would take too long."""
-    left, found = SHARE * line, []
-    for repairs, each, again, members in groups:
-        size = packet + repairs * repair
+def _by_rule(environment: Environment, wish: Wish, serves: Serves, current: str, by: str) -> Ranking:
+    plan = _ruled(known(environment, wish), wish.reliable, wish.ordered, serves)
+    every, labels = plan.labels, _fitting(plan, environment, current)
+    loss, most = min(environment.loss_percent / 100, 1.0), wish.loss
+    if loss > most:
+        burst, receivers = environment.burst, environment.receivers
+        every, labels = (
+            [one for one in of if one[3] is None or one[3](loss, burst, receivers) <= most] for of in (every, labels)
+        )
+    out = len(every) - len(labels)
+    if not labels:
+        labels = _least(every, environment, most)
+        out = len(every) - len(labels)
+    found = priced(environment, wish, [named(name) for _, name, *_ in labels])
+    names, scores = [name for _, _, name in found], [score for score, _, _ in found]
+    return _new(Ranking, (names, scores, _told(by, out), MARGIN, True, out > 0))
+
+
+def _fitting(plan: _Plan, environment: Environment, current: str) -> list[_Label]:
+    """Those that leave something of the line, all of `plan.labels` itself where each does. What carries the stream now
+    may take more than what is to replace it. All sizes are of one message: `missing` is what is asked for again, `line`
+    what the line carries until the next one. As `lines.sent` says it, which is not called here: that would take too
+    long."""
+    rate_hz, receivers = environment.rate_hz, environment.receivers
+    packet, line = environment.payload_bytes + HEADS_BYTES, 125_000 * environment.bandwidth_mbit / rate_hz
+    repair, missing = packet + _LONGER, packet * receivers * (environment.loss_percent / 100)
+    left = SHARE * line
+    # Most lines have room for whatever is sent, and then nothing else is asked of them.
+    if left - missing >= packet + plan.repairs * repair and left - missing >= receivers * (
+        packet + plan.repairs_each * repair
+    ):
+        return plan.labels
+    found: list[_Label] = []
+    for repairs, r, flush_s, each, again, members in plan.groups:
+        size = packet
+        if repairs:  # a block goes out when it is full, or has waited: the slower, the fewer messages there are in it
+            messages = int(flush_s * rate_hz) + 1
+            size += repairs / (messages if messages < r else r) * repair
         if each:
             size *= receivers
         if again:
@@ -232,7 +246,7 @@ def _fitting(
             found += members
         elif size <= KEPT_SHARE * line:
             found += [label for label in members if label[1] == current]
-    return found
+    return plan.labels if len(found) == len(plan.labels) else found
 
 
 def _least(labels: list[_Label], environment: Environment, most: float) -> list[_Label]:
@@ -244,13 +258,6 @@ def _least(labels: list[_Label], environment: Environment, most: float) -> list[
 @lru_cache(64)
 def _told(by: str, out: int) -> str:
     return f"{by}, without {out} that would fill the line" if out else by
-
-
-@lru_cache(64)
-def _serving(names: tuple[str, ...], reliable: bool, ordered: bool, serves: Serves) -> list[str]:
-    """Of what the rule knows."""
-    wish = Wish("", reliable=reliable, ordered=ordered)
-    return [name for name in names if serves(name, wish)]
 
 
 class Decision(NamedTuple):

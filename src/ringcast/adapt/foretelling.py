@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ringcast.adapt.environment import Environment
 from ringcast.adapt.features import HEADS_BYTES
-from ringcast.adapt.lines import KEPT_SHARE, SHARE, load, room, sent
+from ringcast.adapt.lines import load, sent
 from ringcast.adapt.names import Makeup, makeup
 from ringcast.adapt.wanting import SLACK, Wish
 from ringcast.model.carrier import METRICS
@@ -49,41 +49,57 @@ def known(environment: Environment, wish: Wish) -> tuple[str, ...]:
 def rule(environment: Environment, wish: Wish, among: Iterable[str] | None = None) -> list[Candidate]:
     """A few transports by what they can be expected to cost, best first; of equals what waits least. Costs that hardly
     differ cause no change, so nothing wanders where the environment is between two."""
+    names = known(environment, wish) if among is None else among
+    return [Candidate(name, score) for score, _, name in priced(environment, wish, map(named, names))]
+
+
+def priced(environment: Environment, wish: Wish, among: Iterable[Named]) -> list[tuple[float, float, str]]:
+    """The same as (cost, how long a repair takes, name)."""
     slack = SLACK.get(METRICS[wish.metric], 0.0)
-    rated = []
-    for name in known(environment, wish) if among is None else among:
-        made = makeup(name)
-        waits_s = wait_s(made, environment)
-        rated.append((_cost(made, waits_s, environment, wish) + slack, waits_s, name))
-    rated.sort()
-    return [Candidate(name, score) for score, _, name in rated]
+    waiting, costing = _waiting(environment), _costing(environment, wish)
+    found = []
+    for name, made, of in among:
+        waits_s = waiting(made)
+        found.append((costing(made, of, waits_s) + slack, waits_s, name))
+    found.sort()
+    return found
 
 
 def cost(transport: str, environment: Environment, wish: Wish) -> float:
     """The metric, in its unit; of `delivered`, the percent that are missing."""
-    made = makeup(transport)
-    return _cost(made, wait_s(made, environment), environment, wish)
+    _, made, of = named(transport)
+    return _costing(environment, wish)(made, of, wait_s(made, environment))
 
 
-def _cost(made: Makeup, waits_s: float, environment: Environment, wish: Wish) -> float:
-    share, metric = min(environment.loss_percent / 100, 1.0), wish.metric
-    if metric in ("deadline", "delivered"):
-        share = max(share, UNSEEN_LOSS)
+# What is the same for all candidates is computed once: a rule that takes microseconds asks for five of them.
+def _costing(environment: Environment, wish: Wish) -> Callable[[Makeup, Losing, float], float]:
+    """From what a name says, what it loses and how long its repairs take to what it costs."""
+    share, metric = environment.loss_percent / 100, wish.metric
+    if share > 1.0:
+        share = 1.0
+    if share < UNSEEN_LOSS and metric in ("deadline", "delivered"):
+        share = UNSEEN_LOSS
+    rate_hz, burst, receivers = environment.rate_hz, environment.burst, environment.receivers
     if metric == "bandwidth":
-        return environment.rate_hz * _bytes(made, environment, share)
-    lost = lost_share(made, share, environment.burst, environment.receivers)
+        return lambda made, losing, waits_s: rate_hz * _bytes(made, environment, share)
     if metric == "delivered":
-        return 100 * lost
-    way_s, period_s = _way_s(environment), 1 / environment.rate_hz
-    # What is delivered in order holds up those that follow it.
-    held = 1 + (waits_s / period_s / 2 if made.again and waits_s > period_s else 0)
-    delayed = min(max(share - lost, 0.0) * held, 1.0)
-    if metric == "deadline":
-        late = 1 - lost if way_s > wish.deadline_s else delayed if way_s + waits_s > wish.deadline_s else 0.0
-        return 100 * min(lost + late, 1.0)
-    if metric == "p99":
-        return 1e3 * (way_s + waits_s * min(delayed / TAIL, 1.0))
-    return 1e3 * (way_s + share * waits_s * held) * (1 + 100 * lost)
+        return lambda made, losing, waits_s: 100 * losing(share, burst, receivers)
+    way_s, period_s, deadline_s = _way_s(environment), 1 / rate_hz, wish.deadline_s
+
+    def late(made: Makeup, losing: Losing, waits_s: float) -> float:
+        lost = losing(share, burst, receivers)
+        # What is delivered in order holds up those that follow it.
+        held = 1 + (waits_s / period_s / 2 if made.again and waits_s > period_s else 0)
+        delayed = share - lost if share > lost else 0.0
+        delayed = delayed * held if delayed * held < 1.0 else 1.0
+        if metric == "deadline":
+            late = 1 - lost if way_s > deadline_s else delayed if way_s + waits_s > deadline_s else 0.0
+            return 100 * (lost + late if lost + late < 1.0 else 1.0)
+        if metric == "p99":
+            return 1e3 * (way_s + waits_s * (delayed / TAIL if delayed < TAIL else 1.0))
+        return 1e3 * (way_s + share * waits_s * held) * (1 + 100 * lost)
+
+    return late
 
 
 def shown(best: str, times: list[float], environment: Environment, wish: Wish) -> list[float]:
@@ -96,20 +112,23 @@ def shown(best: str, times: list[float], environment: Environment, wish: Wish) -
 
 def wait_s(made: Makeup, environment: Environment) -> float:
     """How long a message that was lost waits for its repair, beyond its way."""
+    return _waiting(environment)(made)
+
+
+def _waiting(environment: Environment) -> Callable[[Makeup], float]:
     way_s, period_s = _way_s(environment), 1 / environment.rate_hz
-    if made.code:
-        return min((made.r - 1) * period_s, made.flush_s) + way_s
-    if not made.again:
-        return 0.0
     # A later message or a heartbeat reveals a loss, then it is asked for and sent.
-    again_s = min(environment.burst * period_s, HEARTBEAT_S) + 2 * way_s
-    return 2 * again_s + environment.receivers * SEND_S if made.tcp else again_s
+    seen_s = environment.burst * period_s
+    again_s = (seen_s if seen_s < HEARTBEAT_S else HEARTBEAT_S) + 2 * way_s
+    by_tcp_s = 2 * again_s + environment.receivers * SEND_S
 
+    def waits(made: Makeup) -> float:
+        if made.code:
+            filled_s = (made.r - 1) * period_s
+            return (filled_s if filled_s < made.flush_s else made.flush_s) + way_s
+        return by_tcp_s if made.tcp else again_s if made.again else 0.0
 
-def fits(transport: str, environment: Environment, current: str = "") -> bool:
-    """Whether it leaves something of the line: what carries the stream now may take more than what is to replace it."""
-    share = KEPT_SHARE if transport == current else SHARE
-    return bytes_sent(transport, environment) <= room(environment.bandwidth_mbit, environment.rate_hz, share)
+    return waits
 
 
 def bytes_sent(transport: str, environment: Environment) -> float:
@@ -169,8 +188,23 @@ def losing(made: Makeup) -> Losing:
     return lambda loss, burst, receivers: loss
 
 
+class Named(NamedTuple):
+    """A name, and what it says."""
+
+    transport: str
+    made: Makeup
+    losing: Losing
+
+
+@lru_cache(1024)
+def named(transport: str) -> Named:
+    made = makeup(transport)
+    return Named(transport, made, losing(made))
+
+
 def _way_s(environment: Environment) -> float:
-    return max(1e-6 * environment.delay_us, LEAST_WAY_S)
+    way_s = 1e-6 * environment.delay_us
+    return way_s if way_s > LEAST_WAY_S else LEAST_WAY_S
 
 
 def _bytes(made: Makeup, environment: Environment, share: float) -> float:

@@ -75,8 +75,3 @@ def sent(of: Load, size: float, receivers: int, loss: float) -> float:
     packet = size + HEADS_BYTES
     once = packet + of.repairs * (size + REPAIR_HEADS_BYTES)
     return (once * receivers if of.each else once) + (packet * loss * receivers if of.again else 0.0)
-
-
-def room(mbit: float, rate_hz: float, share: float = SHARE) -> float:
-    """Bytes that may be sent for each message."""
-    return share * 125_000 * mbit / rate_hz

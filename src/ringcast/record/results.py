@@ -6,7 +6,7 @@
 | configuration | flat JSON: what was chosen, and under which conditions |
 | repetition | from 0; values of one repetition were measured one after the other |
 | metric, value, unit | several values of one metric in one repetition are its samples |
-| machine, version | what it ran on, and which Ringcast |
+| machine, version | what it ran on, and which Ringcast: its version and a digest of its code |
 | run_id, measured_at | which run of the experiment, and when that was |
 
 The table is `bronze.results` of a lake: pipelines make everything else of it (`ringcast.spark.pipelines`).
@@ -20,7 +20,6 @@ import math
 import os
 import uuid
 from collections.abc import Iterable, Mapping
-from importlib import metadata
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,7 +27,7 @@ import pyarrow.parquet as pq
 
 from ringcast.record.delta import Delta, described
 from ringcast.record.figures import Measured
-from ringcast.record.machine import this_machine
+from ringcast.record.machine import code_version, this_machine
 
 TABLE = "bronze.results"
 ABOUT = "what experiments and benchmarks measured, one value per row"
@@ -57,7 +56,7 @@ def keep(rows: Iterable[Measured], lake: str | os.PathLike[str], *, machine: str
     if not found:
         return 0
     root = Path(lake).absolute() / TABLE
-    now, who = dt.datetime.now(dt.UTC), version or metadata.version("ringcast")
+    now, who = dt.datetime.now(dt.UTC), version or code_version()
     where = machine or this_machine()
     files = []
     for experiment in sorted({row.experiment for row in found}):

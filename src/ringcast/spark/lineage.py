@@ -7,7 +7,6 @@ number can be followed to the code and the messages behind it.
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import time
 import uuid
 from functools import cache
@@ -20,6 +19,7 @@ import msgspec
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ringcast.record.machine import digest
 from ringcast.spark.lake import Lake
 from ringcast.spark.tables.upkeep import RUNS
 
@@ -27,11 +27,7 @@ from ringcast.spark.tables.upkeep import RUNS
 @cache
 def code_version() -> str:
     """The package's version, and a digest of the pipeline's own sources: what ran, whether or not it was released."""
-    root = Path(__file__).parent
-    digest = hashlib.blake2b(digest_size=5)
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
-    return f"{metadata.version('ringcast')}+{digest.hexdigest()}"
+    return f"{metadata.version('ringcast')}+{digest(Path(__file__).parent)}"
 
 
 class Run:

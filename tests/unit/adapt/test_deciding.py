@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from choosers import model
+from choosers import fits, model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringcast.adapt import Chooser
 from ringcast.adapt.deciding import LONGEST_RELIEF_S, REST_S, Deciding, Ranking, ranked
 from ringcast.adapt.environment import Environment
-from ringcast.adapt.foretelling import Candidate, bytes_sent, expected_loss, fits
+from ringcast.adapt.foretelling import Candidate, bytes_sent, expected_loss
 from ringcast.adapt.names import carried
 from ringcast.adapt.wanting import Wish
 from ringcast.daemon.choosing.chooser import serves

@@ -134,6 +134,9 @@ def conclude(findings: AdamantFindings, analysed: Analysed) -> None:
     findings.rows += requirements.lowest(
         *(means.by_cell(adamant_report.PAPERS, metric) for metric in ("relate", "relate2"))
     )
+    findings.rows += requirements.frames(
+        *(means.by_cell(adamant_report.PAPERS, metric) for metric in ("delivered", "usable_frames"))
+    )
     findings.add(adamant_report.conclude(means, Runs.of(analysed, adamant_report.PAPERS)))
 
 

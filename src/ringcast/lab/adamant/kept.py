@@ -1,6 +1,6 @@
 """Simulated runs that are done, in a file, until all of them are in the lake: what was stopped goes on where it was.
 
-A run is known by what was simulated, its seed included, and by the version of the package. A record that was cut off
+A run is known by what was simulated, its seed included, and by the version of the code. A record that was cut off
 when the process ended is not read, nor what follows it.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import struct
 import threading
-from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -19,6 +18,7 @@ import msgspec
 from ringcast.lab.adamant.results import Result
 from ringcast.lab.simulation.packet_loss import Scenario
 from ringcast.lab.testbed.cleanup import LabError
+from ringcast.record.machine import code_version
 
 FILE = "runs-so-far"
 _LENGTH = struct.Struct("<I")
@@ -36,7 +36,7 @@ class Kept:
 
     def __init__(self, folder: Path | None) -> None:
         self._path = folder / FILE if folder is not None else None
-        self._version = metadata.version("ringcast")
+        self._version = code_version()
         self._known: dict[bytes, Result] = {}
         self._lock = threading.Lock()
         self._file: BinaryIO | None = None

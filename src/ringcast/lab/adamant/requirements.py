@@ -158,6 +158,17 @@ def lowest(relate: Mapping[Cell, Mapping[str, float]], relate2_: Mapping[Cell, M
     return rows
 
 
+def frames(delivered_: Mapping[Cell, Mapping[str, float]], usable: Mapping[Cell, Mapping[str, float]]) -> list[Row]:
+    """Figure 8 of the paper: a lost frame takes those with it that depend on it. Means by transport, of each
+    environment."""
+    cell = Cell(3, 0.03, 1.0, 50.0)
+    if cell not in delivered_ or cell not in usable or delivered_[cell]["udp"] >= 100:
+        return []
+    ratio = (100 - usable[cell]["udp"]) / (100 - delivered_[cell]["udp"])
+    return [at_least(f"usable frames, udp, {cell.label}: frames that cannot be shown by frames lost", ratio, "x", 1.0,
+                     kind="shape")]  # fmt: skip
+
+
 def wire(steps: Steps) -> Row:
     """As the simulator counts it; `field.fan_out` counts on a wire."""
     steps.step("packets on the wire")

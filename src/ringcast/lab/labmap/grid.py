@@ -1,7 +1,7 @@
 """The paper's grid: n, period, subscribers, transport and load, every cell repeated.
 
 A repetition is one drive of `CYCLES` periods, or of as many as fit into a second, after a warm-up. It is kept as soon
-as it is done, so that an interrupted run goes on where it was.
+as it is done, so that an interrupted run goes on where it was, if the code is the same.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ringcast.lab.labmap.field import LabMapNetwork, Setting
 from ringcast.lab.labmap.results import Result
 from ringcast.lab.measuring.report import Findings, Steps, Table
 from ringcast.lab.testbed import affinity
+from ringcast.record.machine import code_version
 
 SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000)
 PERIODS_S = (0.005, 0.01, 0.05, 0.1, 0.2)
@@ -101,7 +102,7 @@ def run(bed: LabMapNetwork, quick: bool, steps: Steps, left: Path) -> tuple[Find
     stress: Stress | None = None
     try:
         for setting, repetition in itertools.product(wanted, range(repetitions)):
-            key = f"{setting} {repetition}"
+            key = f"{code_version()} {setting} {repetition}"
             what = f"{setting.transport}, {setting.subscribers} node(s), {setting.load}"
             steps.step(f"{what}, {setting.n} every {1e3 * setting.period_s:g} ms")
             if key in before:

@@ -19,23 +19,21 @@ from ringcast.lab.measuring.rows import tidy
 FITS, PLANES = "gold.fits", "gold.planes"
 PIPELINES = ("fit", "planes")
 _NAMES = {UNICAST: "unicast", MULTICAST: "multicast"}
-_ANY = "any"
-"""Subscribers of whom the paper says that their number does not matter."""
+_FACTORS = {"ms": 1.0, "1e-3 ms s": 1e-3, "1e6 whetstones/s": 1e3, "1e3 whetstones": 1.0}
+"""What the paper's values are multiplied by, by its units."""
 Where = tuple[str, str, str, str, str]
 """Coefficient, transport, side, load, subscribers."""
 
 
 @cache
 def paper() -> dict[Where, float]:
-    """Of a in ms, of b in the units of ours: ms s, and thousand Whetstone instructions. Of a range, its middle."""
+    """In the units of ours: of latency ms and ms s, of what is left thousand Whetstone instructions a second, and
+    thousand of them."""
     text = (resources.files("ringcast.lab.measuring") / "tables" / "labmap_tables.csv").read_text()
-    factors = {"1e-3 ms s": 1e-3}
     found = {}
     for line in csv.DictReader(io.StringIO(text)):
         where = (line["coefficient"], line["transport"], line["side"], line["load"], line["subscribers"])
-        low, dash, high = line["value"].partition("-") if line["value"][0] != "-" else (line["value"], "", "")
-        value = (float(low) + float(high)) / 2 if dash else float(low)
-        found[where] = value * factors.get(line["unit"], 1.0)
+        found[where] = float(line["value"]) * _FACTORS[line["unit"]]
     return found
 
 
@@ -61,10 +59,10 @@ def _latency(fits: Iterable[Mapping[str, Any]], planes: Iterable[Mapping[str, An
 
 
 def _left_over(fits: Iterable[Mapping[str, Any]]) -> Table:
-    heads = ("transport", "nodes", "side", "points", "a (10^3/s)", "b (10^3)", "paper's b", "R2")
+    heads = ("transport", "nodes", "side", "points", "a (10^3/s)", "paper's a", "b (10^3)", "paper's b", "R2")
     lines = [
         [row["transport"], str(row["subscribers"]), row["side"], str(row["points"]), _give(row["a"], row["a_error"]),
-         _give(row["b"], row["b_error"]), _cell(_paper("b", row)), _cell(row["r2"])]
+         _cell(_paper("a", row)), _give(row["b"], row["b_error"]), _cell(_paper("b", row)), _cell(row["r2"])]
         for row in _sorted(fits, "whetstone")
     ]  # fmt: skip
     title = "CPU left for the application, W = a + b n/dt in Whetstone instructions (Table 2), by Spark over all runs"
@@ -79,9 +77,7 @@ def _sorted(fits: Iterable[Mapping[str, Any]], model: str) -> list[Mapping[str, 
 
 
 def _paper(coefficient: str, row: Mapping[str, Any]) -> float | None:
-    where = (coefficient, _NAMES[row["transport"]], row["side"], row["load"])
-    known = paper()
-    return known.get((*where, str(row["subscribers"])), known.get((*where, _ANY)))
+    return paper().get((coefficient, _NAMES[row["transport"]], row["side"], row["load"], str(row["subscribers"])))
 
 
 def _give(value: float, error: float | None) -> str:

@@ -52,6 +52,31 @@ def test_channels_at_both_ends(make_mesh, eventually):
         assert (row["messages"], row["lost"]) == (3, 0)
 
 
+def test_channels_say_who_receives(make_mesh, eventually):
+    """In a table and as JSON: the subscriber's process where it is alone, else the daemon. A sender does not know."""
+    a, b = make_mesh(2)
+    pubs = [a.session.publisher(name) for name in ("lab/x", "lab/y")]
+    eventually(lambda: b.knows("lab/x") and b.knows("lab/y"))
+    alone, reliable = b.session.subscribe("lab/x"), b.session.subscribe("lab/y", reliable=True)
+
+    def shown(node):
+        where = ("--socket", node.daemon.socket_path, "--no-start")
+        heads, *rows = [line.split() for line in run("channels", *where).splitlines() if line.strip()][:3]
+        at = heads.index("receiver")
+        listed = json.loads(run("channels", "--json", *where))["channels"]
+        return {row[0]: row[at] for row in rows}, {row["tag"]: row["receiver"] for row in listed}
+
+    assert shown(b) == ({"lab/x": "subscriber", "lab/y": "daemon"},) * 2
+    assert shown(a) == ({"lab/x": "-", "lab/y": "-"}, {"lab/x": "", "lab/y": ""})
+    with b.connect() as other, other.subscribe("lab/x"):
+        assert shown(b) == ({"lab/x": "daemon", "lab/y": "daemon"},) * 2
+    eventually(lambda: [row.receiver for row in b.incoming(tag="lab/x")] == ["subscriber"])
+    assert shown(b)[1] == {"lab/x": "subscriber", "lab/y": "daemon"}
+    for pub, sub in zip(pubs, (alone, reliable), strict=True):
+        pub.send(b"x")
+        assert sub.recv(timeout=30).seq == 0
+
+
 def test_the_first_look_knows_the_seconds_before_it(make_mesh, eventually):
     a, b = make_mesh(2)
     pub = a.session.publisher("lab/x")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from choosers import fits
 from lab_fakes import named
 
 from ringcast.adapt.environment import Environment
-from ringcast.adapt.foretelling import fits
 from ringcast.lab.adaptation import choices
 from ringcast.lab.adaptation.living import simulated
 from ringcast.lab.adaptation.phases import FIXED as SIMULATED

@@ -279,11 +279,11 @@ def test_what_was_stopped_leaves_a_page_of_what_is_there(tmp_path: Path, monkeyp
     assert "&#x27;ringcast lab run labmap&#x27; was not run" in text
 
 
-@pytest.mark.parametrize(("problem", "runs"), [("", 0), ("it broke", 1)])
-def test_only_what_did_not_end_well_is_run_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: str, runs: int
+@pytest.mark.parametrize(("problem", "version", "runs"), [("", "1.0+a", 0), ("it broke", "1.0+a", 1), ("", "1.0+b", 1)])
+def test_only_what_did_not_end_well_or_is_of_other_code_is_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: str, version: str, runs: int
 ) -> None:
-    left(tmp_path, msgspec.structs.replace(RUN, problem=problem))
+    left(tmp_path, msgspec.structs.replace(RUN, problem=problem, version="1.0+a"))
     called: list[str] = []
 
     def run(name: str, *_: object, **__: object) -> Run:
@@ -292,7 +292,7 @@ def test_only_what_did_not_end_well_is_run_again(
 
     monkeypatch.setattr(running, "_run", run)
     running.run_all(
-        ["placement"], tmp_path, tmp_path / "lake", quick=True, again=False, version="1.0", machine="m", say=print
+        ["placement"], tmp_path, tmp_path / "lake", quick=True, again=False, version=version, machine="m", say=print
     )
     assert len(called) == runs
     assert ran(tmp_path)["placement"].run.problem == ""

@@ -7,7 +7,6 @@ import contextlib
 import importlib
 import time
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from ringcast.lab.report.gathering import ROWS, STATE, Figures, Ran, Run, found,
 from ringcast.lab.report.page import page, rows_of
 from ringcast.lab.report.running import run_all
 from ringcast.lab.testbed.cleanup import LabError
-from ringcast.record.machine import this_machine
+from ringcast.record.machine import code_version, this_machine
 
 HELP = "compare what two 'ringcast lab run all' found"
 REPORT = Path("out") / "report"
@@ -43,7 +42,7 @@ def run(args: argparse.Namespace, experiments: Mapping[str, str], lake: Path) ->
     began = time.monotonic()
     try:
         run_all(
-            list(experiments), folder, lake, quick=args.quick, again=args.again, version=metadata.version("ringcast"),
+            list(experiments), folder, lake, quick=args.quick, again=args.again, version=code_version(),
             machine=this_machine(), say=output.note, progress=output.progress,
         )  # fmt: skip
         ran_all = time.monotonic()
@@ -81,7 +80,7 @@ def _judged(folder: Path, rows: list[Row], quick: bool, seconds: float | None) -
     place = folder / judging.EXPERIMENT
     place.mkdir(parents=True, exist_ok=True)
     command = f"ringcast lab run all{' --quick' if quick else ''}"
-    run = Run(judging.EXPERIMENT, command, quick, seconds or 0.0, metadata.version("ringcast"), this_machine())
+    run = Run(judging.EXPERIMENT, command, quick, seconds or 0.0, code_version(), this_machine())
     (place / STATE).write_bytes(msgspec.json.encode(run))
     (place / ROWS).write_bytes(msgspec.json.encode([row.document() for row in rows]))
     return Ran(run, rows, Figures(), place)

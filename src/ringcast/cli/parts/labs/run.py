@@ -104,7 +104,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("experiment", metavar="NAME", choices=[*sorted(EXPERIMENTS), ALL],
                         help=f"{', '.join(EXPERIMENTS)}, or {ALL} of them, into one report")  # fmt: skip
-    parser.add_argument("--again", action="store_true", help=f"{ALL}: also those that this version has run already")
+    parser.add_argument("--again", action="store_true", help=f"{ALL}: also those that this code has run already")
     parser.add_argument(
         "--part",
         metavar="PART",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 
 from ringcast.cli.parts.labs import everything
 from ringcast.lab.report.gathering import FIGURES, ROWS, STATE, Figures, Run
+from ringcast.record.machine import code_version
 
 
 @pytest.mark.parametrize(("problem", "code"), [("", 0), ("it burned", 1)])
@@ -36,7 +36,7 @@ def test_one_page_of_what_was_run(
     monkeypatch.setattr(everything.concluding, "conclude", lambda *_: ([], []))
     args = argparse.Namespace(json=False, out=tmp_path / "report", quick=True, again=False)
     assert everything.run(args, {"placement": "ringcast.lab.placement.experiment"}, tmp_path / "lake") == code
-    assert (asked[0]["version"], asked[0]["quick"]) == (metadata.version("ringcast"), True)
+    assert (asked[0]["version"], asked[0]["quick"]) == (code_version(), True)
     assert "placement" in (tmp_path / "report" / "index.html").read_text()
     told = capsys.readouterr().out
     assert "placement" in told
