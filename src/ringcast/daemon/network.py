@@ -28,6 +28,7 @@ from ringcast.daemon.admitting.capacities import Capacities, lost_by_node
 from ringcast.daemon.admitting.overtaken import Overtaken
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing.chooser import Choosing
+from ringcast.daemon.choosing.explaining import Explaining
 from ringcast.daemon.choosing.hearing import Hearing
 from ringcast.daemon.choosing.lines import Lines
 from ringcast.daemon.choosing.meeting import Meeting
@@ -186,6 +187,7 @@ class Network:
             local, self.mesh, self._hearing, self.models, _core.utc_ns, deliver, self.local_changed, background,
             self._tell_lived,
         )  # fmt: skip
+        self._explaining = Explaining(local.table, self.mesh, self.choosing.explained)
         self._queue_changes = QueueChanges(lines.changed, self.choosing.line_changed)
         tag = choices_tag(local.table.node)
         self._choices = OwnPublisher(local, tag, CHOICE_ATTRIBUTES, deliver, self.local_changed)
@@ -338,13 +340,11 @@ class Network:
     def refusals(self) -> dict[str, str]:
         return self.mesh.status().refusals
 
-    def status(self) -> tuple[list[ChannelStatus], dict[str, dict[str, int]]]:
+    async def status(self) -> tuple[list[ChannelStatus], dict[str, dict[str, int]]]:
         """The channels of this node, and {transport: {reason: count}} of what its receiving ends dropped."""
-        rows = [
-            msgspec.structs.replace(self._meeting.known(row), choices=self._hearing.choices(row.tag))
-            for row in self.channels(read_back=True)
-        ]  # fmt: skip
-        return rows, self.dropped()
+        rows = list(map(self._meeting.known, self.channels(read_back=True)))
+        choices = await self._explaining.choices(row.tag for row in rows)
+        return [msgspec.structs.replace(row, choices=choices.get(row.tag, [])) for row in rows], self.dropped()
 
     def _losses(self) -> dict[str, float]:
         return lost_by_node(map(self._meeting.known, self.channels()))

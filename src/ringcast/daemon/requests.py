@@ -118,9 +118,7 @@ class Requests:
             for page in listing.node_pages(request.id, self._nodes(request.clock)):
                 connection.push(page)
         elif isinstance(request, ListChannels):
-            channels, dropped = self._network.status() if self._network is not None else ([], {})
-            for listed in listing.channel_pages(request.id, channels, dropped):
-                connection.push(listed)
+            self._begin(connection, request, self._list_channels(connection, request))
         elif isinstance(request, ReportRefusal):
             self._audit.reported(self._local.clients[connection.number], request)
             connection.push(Done(id=request.id))
@@ -278,6 +276,11 @@ class Requests:
             return
         observing = self._network.placing.observing
         for page in listing.observation_pages(request.id, await observing.observe(measured=request.measured)):
+            connection.push(page)
+
+    async def _list_channels(self, connection: Connection, request: ListChannels) -> None:
+        channels, dropped = await self._network.status() if self._network is not None else ([], {})
+        for page in listing.channel_pages(request.id, channels, dropped):
             connection.push(page)
 
     def _list_histories(self, connection: Connection, request: ListHistories) -> None:

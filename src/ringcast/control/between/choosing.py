@@ -15,9 +15,12 @@ from ringcast.control.limits import MAX_CHOICES_PER_TAG, MAX_WHY_CHARS
 from ringcast.control.peering import Name
 
 HEARD = "choosing.heard"
+EXPLAIN = "choosing.explain"
 MODEL = "choosing.model"
 MODELS = "choosing.models"
 MOST_MODEL_BYTES = 4 << 20
+MOST_EXPLAINED = 64
+"""Tags in one question: an explanation has some two kilobytes."""
 _MOST = 4096
 
 Count = Annotated[int, Meta(ge=0, le=2**62)]
@@ -76,13 +79,21 @@ class Explained(msgspec.Struct, frozen=True, array_like=True):
     unit: Text = ""
 
 
+class AskExplained(msgspec.Struct, frozen=True, kw_only=True):
+    tags: Annotated[list[Text], Meta(max_length=MOST_EXPLAINED)]
+
+
+class AllExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """By tag, for each way in which it was asked for; without those that the node does not keep."""
+
+    tags: Annotated[dict[Text, Annotated[list[Explained], Meta(max_length=MAX_CHOICES_PER_TAG)]],
+                    Meta(max_length=MOST_EXPLAINED)]  # fmt: skip
+
+
 class AskHeard(msgspec.Struct, frozen=True, kw_only=True):
-    """And what was chosen of these tags so far, for those who look at their channels there; `lines` is what is left of
-    the senders' lines for each tag, in bytes per second, where somebody told of them."""
+    """`lines` is what is left of the senders' lines for each tag, in bytes per second, where somebody told of them."""
 
     tags: Annotated[list[Text], Meta(max_length=_MOST)]
-    explained: Annotated[dict[Text, Annotated[list[Explained], Meta(max_length=MAX_CHOICES_PER_TAG)]],
-                         Meta(max_length=_MOST)] = {}  # fmt: skip
     lines: Annotated[dict[Text, Amount], Meta(max_length=_MOST)] = {}
 
 

@@ -45,15 +45,14 @@ ASKED_BYTES = 300
 """About what asking a node takes of the line, packets and acknowledgements."""
 ASKED_SHARE = 0.005
 """Of a line that asking may take: messages wait behind it."""
+ASKED_AT_ONCE = 0.1
+"""The same while nodes are asked one after the other: a message waits behind one question, and not behind all."""
 SOON_S = 0.05
 HURRIED_S = 0.3
 """After the last look, when a line changed: a shorter time says little of a rate."""
 RELIEVED_S = 1.0
 """After what filled a line was replaced in haste: what left since then says whether the queue is empty."""
 TIMEOUT_S = 0.8
-EXPLAINED_EVERY = 5
-"""Looks, of which a node is told in one how a tag's transport was chosen. Told to all in each, that was most of what
-else a thin line carried, and messages waited behind it."""
 MOST_BESIDES = 256
 """Tags that are told of although nobody leaves them to this node."""
 USUAL = "relate2"
@@ -95,7 +94,7 @@ class Choosing:
         self._alarm = Alarm(self._begin)
         self._looking: asyncio.Task[None] | None = None
         self._judging: asyncio.Task[None] | None = None
-        self._looked = self._asked = 0
+        self._asked = 0
         self._looked_s = -math.inf
         self._due_s = -math.inf
         """When other nodes are to be asked, if nothing happens before."""
@@ -167,8 +166,11 @@ class Choosing:
         """Looks are as frequent as the thinnest of the lines allows, while nothing is about to change."""
         if any(deciding.wavers for tag in self._tags.values() for deciding in tag.deciding.values()):
             return PERIOD_S
-        lines = [line for tag in self._tags.values() if (line := tag.surroundings.line())]
-        return period_s(self._asked, min(lines, default=0.0))
+        return period_s(self._asked, self._thinnest())
+
+    def _thinnest(self) -> float:
+        """Bytes per second of the line that has the least left; 0 where none is known."""
+        return min((line for tag in self._tags.values() if (line := tag.surroundings.line())), default=0.0)
 
     def _judged(self) -> None:
         self._judging = None
@@ -243,25 +245,23 @@ class Choosing:
             for node in nodes:
                 by_node[node].append(name)
         found: dict[str, list[Heard]] = defaultdict(list)
-        self._looked += 1
         asked = sorted(by_node)
         self._asked = len(by_node.keys() - {self._local.table.node})
-        answers = await asyncio.gather(*(self._ask(node, by_node[node], at) for at, node in enumerate(asked)))
+        apart_s = apart(self._asked, self._thinnest())
+        answers = await asyncio.gather(*(self._ask(node, by_node[node], at * apart_s) for at, node in enumerate(asked)))
         for node, answer in zip(asked, answers, strict=True):
             for name, heard in answer.tags.items():
                 if heard.node == node:
                     found[name].append(heard)
         return found
 
-    async def _ask(self, node: str, tags: list[str], number: int) -> AllHeard:
-        known, here = [name for name in tags if name in self._tags], node == self._local.table.node
-        told = [name for at, name in enumerate(known) if here or explains(self._looked, number, at)]
-        explained = {name: self._explained(name) for name in told}
-        lines = {name: line for name in known if (line := self._tags[name].surroundings.line())}
-        asked = AskHeard(tags=tags, explained=explained, lines=lines)
-        if here:
-            self._hearing.told(explained, lines)
+    async def _ask(self, node: str, tags: list[str], after_s: float) -> AllHeard:
+        lines = {name: line for name in tags if name in self._tags and (line := self._tags[name].surroundings.line())}
+        asked = AskHeard(tags=tags, lines=lines)
+        if node == self._local.table.node:
+            self._hearing.told(lines)
             return await self._hearing.heard(asked)
+        await asyncio.sleep(after_s)
         try:
             answer = await self._mesh.request(node, HEARD, service.encode(asked), TIMEOUT_S)
             found = service.decode_untrusted(answer, AllHeard)
@@ -273,17 +273,15 @@ class Choosing:
 
     async def _serve(self, node: str, payload: bytes) -> bytes:
         asked = service.decode_untrusted(payload, AskHeard)
-        rows = {name: self._local.table.tag(name) for name in asked.explained.keys() | asked.lines.keys()}
+        rows = {name: self._local.table.tag(name) for name in asked.lines}
         kept = {name for name, row in rows.items() if row is not None and row.primary == node}
-        self._hearing.told(
-            {name: told for name, told in asked.explained.items() if name in kept},
-            {name: line for name, line in asked.lines.items() if name in kept},
-        )
+        self._hearing.told({name: line for name, line in asked.lines.items() if name in kept})
         return service.encode(await self._hearing.heard(asked))
 
-    def _explained(self, name: str) -> list[Explained]:
-        row, tag = self._local.table.tag(name), self._tags[name]
-        if row is None:
+    def explained(self, name: str) -> list[Explained]:
+        """How a tag's transport was chosen here; empty where it was not."""
+        row, tag = self._local.table.tag(name), self._tags.get(name)
+        if row is None or tag is None:
             return []
         known = [(key, *found) for key, found in tag.rankings.items() if key in row.chosen]
         return [explained(key, row.chosen[key], wish, around, ranking) for key, wish, around, ranking in known]
@@ -347,10 +345,11 @@ def period_s(nodes: int, line: float) -> float:
     return min(max(wanted_s, PERIOD_S), LONGEST_PERIOD_S)
 
 
-def explains(look: int, node: int, tag: int) -> bool:
-    """Whether the node of that number is told in this look how its tag of that number is carried: not all of them at
-    once, nor all nodes. Pure."""
-    return (look + node + tag) % EXPLAINED_EVERY == 0
+def apart(nodes: int, line: float) -> float:
+    """Seconds from one node's question to the next one's, in the same look. Pure."""
+    if line <= 0:
+        return 0.0
+    return min(ASKED_BYTES / (ASKED_AT_ONCE * line), PERIOD_S / 2 / max(nodes, 1))
 
 
 def wishes_of(row: TagRow, subscribers: Iterable[SubscriberRow]) -> dict[str, Wish]:

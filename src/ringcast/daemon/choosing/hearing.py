@@ -11,18 +11,16 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
-import msgspec
-
 from ringcast.adapt.lines import left
-from ringcast.control.between.choosing import AllHeard, AskHeard, Counted, Explained, Heard
-from ringcast.control.status import ChannelChoice, ChannelStatus, ClockStatus
+from ringcast.control.between.choosing import AllHeard, AskHeard, Counted, Heard
+from ringcast.control.status import ChannelStatus, ClockStatus
 from ringcast.daemon.choosing.lines import Lines, Speeds
 
 HIDDEN = ("tcp",)
 """Transports whose losses are repaired where a receiver cannot count them."""
 MOST_WAY_S = 30.0
 TOLD_S = 30.0
-"""How long what a keeper told of its choices is shown: it tells them every few seconds."""
+"""How long what a keeper told of lines counts: it tells that every few seconds."""
 SEGMENTS, RESENT = "segments", "resent"
 """What a sender's kernel counts of these."""
 
@@ -45,22 +43,13 @@ class Hearing:
         self._models = models
         self._others = others
         self._now_s = now_s
-        self._told: dict[str, tuple[float, list[ChannelChoice]]] = {}
         self._left: dict[str, tuple[float, float]] = {}
 
-    def told(self, explained: Mapping[str, Iterable[Explained]], lines: Mapping[str, float] | None = None) -> None:
-        """The keeper of these tags tells how it chooses, and what is left for them of their senders' lines."""
+    def told(self, lines: Mapping[str, float]) -> None:
+        """The keeper of these tags tells what is left for them of their senders' lines."""
         now_s = self._now_s()
-        self._told = {tag: told for tag, told in self._told.items() if now_s - told[0] <= TOLD_S}
         self._left = {tag: told for tag, told in self._left.items() if now_s - told[0] <= TOLD_S}
-        for tag, choices in explained.items():
-            self._told[tag] = now_s, [ChannelChoice(**msgspec.structs.asdict(one)) for one in choices]
-        self._left.update({tag: (now_s, line) for tag, line in (lines or {}).items()})
-
-    def choices(self, tag: str) -> list[ChannelChoice]:
-        """How what carries the tag is chosen, as its keeper told it last; empty where nobody did lately."""
-        then_s, found = self._told.get(tag, (-TOLD_S, []))
-        return found if self._now_s() - then_s <= TOLD_S else []
+        self._left.update({tag: (now_s, line) for tag, line in lines.items()})
 
     def line(self, tag: str) -> float:
         """Bytes per second that are left for a tag of its senders' lines, as its keeper told it last; 0 where nobody

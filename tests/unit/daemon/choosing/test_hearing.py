@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from ringcast.control import service
-from ringcast.control.between.choosing import AskHeard, Counted, Explained, Heard
+from ringcast.control.between.choosing import AskHeard, Counted, Heard
 from ringcast.control.status import ChannelStatus, ClockStatus
 from ringcast.daemon.choosing.hearing import TOLD_S, Hearing
 from ringcast.daemon.choosing.lines import Lines, Speeds
@@ -64,17 +64,6 @@ def test_packets_are_told_where_a_stack_counts_them() -> None:
     assert told.packets == 150
 
 
-def test_what_a_keeper_told_of_its_choices_is_shown_until_it_is_silent() -> None:
-    now_s = 0.0
-    hearing = Hearing("a", list, dict, MadeUp(), dict, now_s=lambda: now_s)
-    hearing.told({"cam": [Explained("auto:p99", "nak", 5, "of loss", "the rule", "3 receivers", [("nak", 1.0)])]})
-    (choice,) = hearing.choices("cam")
-    assert (choice.asked, choice.transport, choice.candidates) == ("auto:p99", "nak", [("nak", 1.0)])
-    assert hearing.choices("other") == []
-    now_s = TOLD_S + 1
-    assert hearing.choices("cam") == []
-
-
 def test_of_a_line_what_others_take_is_left_out() -> None:
     rows, lines = [channel("in", "nak")], MadeUp(b=Speeds(out=10.0, into=1_000.0))
     for others, left in ((0.0, 1_000.0), (400.0, 600.0), (5_000.0, 10.0)):
@@ -94,8 +83,8 @@ def test_who_sends_tells_the_slowest_of_its_lines_whatever_carries_the_stream() 
 def test_what_a_keeper_told_of_senders_lines_is_known_until_it_is_silent() -> None:
     now_s = 0.0
     hearing = Hearing("a", list, dict, MadeUp(), dict, now_s=lambda: now_s)
-    hearing.told({}, {"cam": 250_000.0})
-    assert (hearing.line("cam"), hearing.line("other"), hearing.choices("cam")) == (250_000.0, 0.0, [])
+    hearing.told({"cam": 250_000.0})
+    assert (hearing.line("cam"), hearing.line("other")) == (250_000.0, 0.0)
     now_s = TOLD_S + 1
     assert hearing.line("cam") == 0.0
 
@@ -108,17 +97,3 @@ def test_a_daemon_that_knows_no_lines_is_understood_and_understands() -> None:
     new = msgspec.msgpack.decode(msgspec.msgpack.encode(Heard("a", [], 0.0, 0.0, [], 250.0, 30.0)))
     assert new == ["a", [], 0.0, 0.0, [], 250.0, 30.0]
     assert service.decode_untrusted(msgspec.msgpack.encode({"tags": ["cam"]}), AskHeard).lines == {}
-
-
-def test_a_line_that_is_told_alone_leaves_the_choices_that_were_told_before() -> None:
-    """Lines are told each second, choices every few seconds."""
-    now_s = 0.0
-    hearing = Hearing("a", list, dict, MadeUp(), dict, now_s=lambda: now_s)
-    hearing.told({"cam": [Explained("auto:p99", "nak", 5, "of loss", "the rule", "3 receivers", [("nak", 1.0)])]})
-    now_s = TOLD_S / 2
-    hearing.told({}, {"cam": 250_000.0})
-    assert [one.transport for one in hearing.choices("cam")] == ["nak"]
-    now_s = TOLD_S + 1
-    hearing.told({}, {"cam": 250_000.0})
-    assert hearing.choices("cam") == []
-    assert hearing.line("cam") == 250_000.0

@@ -16,6 +16,7 @@ from ringcast.control.between.choosing import AllHeard, AskHeard, Counted, Heard
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing import chooser
 from ringcast.daemon.choosing.chooser import (
+    ASKED_AT_ONCE,
     ASKED_BYTES,
     ASKED_SHARE,
     HURRIED_S,
@@ -24,6 +25,7 @@ from ringcast.daemon.choosing.chooser import (
     SOON_S,
     Choosing,
     _Tag,
+    apart,
     period_s,
 )
 from ringcast.daemon.table.rows import SubscriberRow, TagRow
@@ -94,6 +96,12 @@ def test_a_thin_line_is_asked_through_less_often() -> None:
     assert period_s(2, 2 * ASKED_BYTES / (3 * ASKED_SHARE)) == pytest.approx(3.0)
     assert period_s(8, 125_000.0) == pytest.approx(8 * ASKED_BYTES / (ASKED_SHARE * 125_000.0))
     assert period_s(50, 125_000.0) == LONGEST_PERIOD_S
+
+
+def test_through_a_thin_line_nodes_are_asked_one_after_the_other() -> None:
+    assert apart(8, 0.0) == 0.0, "nobody told how fast it is"
+    assert apart(8, 125_000.0) == pytest.approx(ASKED_BYTES / (ASKED_AT_ONCE * 125_000.0))
+    assert 50 * apart(50, 1_000.0) == pytest.approx(PERIOD_S / 2), "all in half of a look"
 
 
 def test_where_nobody_leaves_a_transport_to_this_node_nothing_runs() -> None:

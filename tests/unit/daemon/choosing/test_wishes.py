@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import msgspec
 import pytest
 
@@ -12,8 +10,7 @@ from ringcast.adapt.environment import Cost, Environment
 from ringcast.adapt.foretelling import Candidate, cost
 from ringcast.adapt.wanting import Wish
 from ringcast.control.between.choosing import Lived
-from ringcast.daemon.choosing.chooser import EXPLAINED_EVERY, LONGEST_PERIOD_S, explains, serves, wishes_of
-from ringcast.daemon.choosing.hearing import TOLD_S
+from ringcast.daemon.choosing.chooser import serves, wishes_of
 from ringcast.daemon.choosing.telling import asker, explained, lived
 from ringcast.daemon.rings.demand import SubscribeOptions
 from ringcast.daemon.streams.routes import check_options, check_setting, demand
@@ -160,11 +157,3 @@ def test_votes_are_no_costs_so_each_candidate_is_foretold_by_itself() -> None:
     assert told.unit == "%"
     nothing = explained("auto:delivered", Chosen("nak"), Wish("delivered"), AROUND, Ranking.of([], "the rule"))
     assert (nothing.candidates, nothing.values) == ([], [])
-
-
-def test_every_node_is_told_of_every_tag_in_turn_and_not_of_all_at_once() -> None:
-    for node, tag in itertools.product(range(7), range(7)):
-        assert sum(explains(look, node, tag) for look in range(100, 100 + EXPLAINED_EVERY)) == 1
-    assert EXPLAINED_EVERY * LONGEST_PERIOD_S < TOLD_S, "or what was told is forgotten before it is told again"
-    for look in range(EXPLAINED_EVERY):
-        assert sum(explains(look, node, tag) for node in range(5) for tag in range(3)) == 3
