@@ -57,18 +57,21 @@ public:
         say_bytes(&packet, sizeof packet, sockets.near.get());
         ears_.push_back(std::move(sockets.far));
     }
-    // Numbers of the datagrams that came on the links. Messages that came in one piece are whole.
+    // Numbers of the datagrams that came on the links; several may come in one. Messages of one piece are whole.
     std::vector<u64> numbers() {
         std::vector<u64> out;
         std::vector<std::byte> buffer(65'536);
         for (const Descriptor& ear : ears_)
-            for (ssize_t n; (n = recv(ear.get(), buffer.data(), buffer.size(), MSG_DONTWAIT)) > 0;) {
-                wire::Header header;
-                std::span<const std::byte> piece;
-                CHECK(wire::parse_untrusted({buffer.data(), static_cast<std::size_t>(n)}, header, piece) == wire::Parse::ok);
-                CHECK(piece.size() < header.length || has_pattern(piece.data(), header.seq, header.length));
-                out.push_back(header.seq);
-            }
+            for (ssize_t n; (n = recv(ear.get(), buffer.data(), buffer.size(), MSG_DONTWAIT)) > 0;)
+                for (std::span<const std::byte> piece, rest(buffer.data(), static_cast<std::size_t>(n)); !rest.empty();) {
+                    wire::Header header;
+                    std::memcpy(&header, rest.data(), std::min(rest.size(), sizeof header));
+                    const std::size_t length = std::min<std::size_t>(header.chunk, header.length - header.offset);
+                    const std::size_t size = std::min(rest.size(), sizeof header + length);
+                    CHECK(wire::parse_untrusted(rest.first(size), header, piece) == wire::Parse::ok);
+                    CHECK(piece.size() < header.length || has_pattern(piece.data(), header.seq, header.length));
+                    out.push_back(header.seq), rest = rest.subspan(size);
+                }
         return out;
     }
     u64 heard() { return numbers().size(); }

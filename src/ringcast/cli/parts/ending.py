@@ -4,21 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 from collections.abc import Callable, Iterator
+
+AGAIN_S = 0.01
 
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """SIGTERM ends the block as Ctrl-C does: with KeyboardInterrupt, so that everything is cleared away."""
+    """SIGTERM ends the block as Ctrl-C does: with KeyboardInterrupt, so that everything is cleared away.
+
+    Python swallows what is raised while an object is finalised, so a signal that comes in that moment would be lost:
+    it is raised again a moment later.
+    """
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    def swallowed(what: sys.UnraisableHookArgs) -> None:
+        if issubclass(what.exc_type, KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+        else:
+            hook(what)
+
+    hook, sys.unraisablehook = sys.unraisablehook, swallowed
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGALRM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.unraisablehook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def on_end(stop: Callable[[], None]) -> None:

@@ -156,7 +156,7 @@ class Mesh:
             listening = [(host, port) for (host, _), port in zip(self._listen, ports, strict=True)]
             self._scouting = Scouting(
                 self._settings, mesh=self._mesh, incarnation=self.me.incarnation, listening=listening,
-                on_heard=self._heard,
+                on_heard=lambda address, incarnation: self._happened(Scouted(address, incarnation)),
             )  # fmt: skip
             await self._scouting.start()
 
@@ -374,10 +374,7 @@ class Mesh:
         """A handshake failed: there is no link."""
         self.refused["not proven"] += 1
         self._on_refusal(remote, reason)
-        if dialled:
-            self._turned_away.unproven(remote, reason)
-        else:
-            self._turned_away.stranger(remote, reason)
+        self._turned_away.unproven(remote, reason, dialled=dialled)
 
     def _refuse_foreign(self, action: Foreign) -> None:
         link = self._link_pool.links.get(action.link)
@@ -385,9 +382,6 @@ class Mesh:
         dialled = link is not None and link.address is not None
         self._on_refusal(remote, action.reason)
         self._turned_away.of_another_mesh(remote, action.mesh, action.reason, dialled=dialled)
-
-    def _heard(self, address: str, incarnation: int) -> None:
-        self._happened(Scouted(address, incarnation))
 
     # ------------------------------------------------------------------ time
 

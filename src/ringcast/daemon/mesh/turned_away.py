@@ -33,8 +33,11 @@ class TurnedAway:
         if host in self.reasons or len(self.reasons) < MAX_TURNED_AWAY:
             self.reasons[host] = printable(reason)
 
-    def unproven(self, address: str, reason: str) -> None:
-        """Whom we dialled did not prove that it belongs to us."""
+    def unproven(self, address: str, reason: str, *, dialled: bool) -> None:
+        """Who called, or whom we dialled, did not prove that it belongs to us."""
+        if not dialled:
+            self.stranger(address, reason)
+            return
         if self.reasons.get(address) != printable(reason):
             self._complaints.warning(addresses.split(address)[0], "no link with %s: %s", address, reason)
         if address in self.reasons or len(self.reasons) < MAX_TURNED_AWAY:
