@@ -9,27 +9,42 @@ losses (tcp repairs them in the kernel) adds messages and no losses; for those c
 again. Where nobody tells that, its looks are left out of the loss, which stays what it was.
 
 The bandwidth is that of the thinnest line on the way, the senders' and the receivers', less what other streams take of
-it. Who only sends is no receiver. While a sender's line is busy, a longer delay is no longer way.
+it, and of several publishers each has its share. Who only sends is no receiver. While a sender's line is busy, a longer
+delay is no longer way.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
 
 from ringcast.adapt import lines
 from ringcast.adapt.features import HEADS_BYTES
-from ringcast.adapt.lines import Line, Taken
-from ringcast.adapt.looks import OTHER_RATE, Key, Look, between, burst_of, by_key, differ, rate, total, usual_rate
+from ringcast.adapt.lines import Left, Line, Taken
+from ringcast.adapt.looks import (
+    OTHER_RATE,
+    Key,
+    Look,
+    between,
+    burst_of,
+    by_key,
+    differ,
+    rate,
+    taken,
+    total,
+    usual_rate,
+)
 from ringcast.control.between.choosing import Counted, Heard
 
 LOOKS = 30
 ENDLESS_MBIT = 1e6
 """A line that does not say how fast it is, as models are told of it."""
+LEAST_RATE = 1.0
+"""Bytes per second: no line that carries anything is slower, whatever is told of it."""
 LEAST_DELAY_US = 50.0
 """Until a reader is awake it takes so long on any line: a shorter way is no other environment."""
 LATELY = (1, 2)
@@ -102,33 +117,39 @@ class Surroundings:
         self._empty: list[dict[str, Look]] = []
         """Looks in which nothing came, since something did."""
         self._lines: dict[str, Line] = {}
-        """By who sends."""
         """Of nodes that send, as of the last look."""
+        self._taken: dict[str, list[Taken]] = {}
+        """By receiver, in the last look in which something came: what leaves by lines is of the last moment too."""
         self.carried_by: set[str] = set()
         """Transports of the channels in the last look: a pinned one, or one that is left, is not what was chosen."""
 
-    def look(self, now_s: float, heard: Iterable[Heard]) -> None:
-        """Nodes that are not among them receive nothing any more."""
-        heard = list(heard)
+    def look(self, now_s: float, heard: Iterable[Heard], answered_s: Mapping[str, float] | None = None) -> None:
+        """Nodes that are not among them receive nothing any more. `answered_s` is when each one counted, where that is
+        another time than `now_s`."""
+        heard, answered_s = list(heard), answered_s or {}
         self._look_at_senders({one.node: by_key(one.sent) for one in heard if one.sent})
-        self._lines = {one.node: Line(one.line, one.leaves) for one in heard if one.line > 0}
+        self._lines = {one.node: _line(one) for one in heard if one.line > 0}
         busy = self.is_busy
         told = {one.node: one for one in heard if one.channels}
         self.carried_by = {channel.transport for one in told.values() for channel in one.channels}
         for gone in self._before.keys() - told.keys():
             del self._before[gone], self._looks[gone], self._ways[gone]
+            self._taken.pop(gone, None)
         found: dict[str, Look] = {}
         for node, one in told.items():
-            channels = by_key(one.channels)
+            channels, at_s = by_key(one.channels), answered_s.get(node, now_s)
             if node in self._before:
                 then_s, before = self._before[node]
-                found[node] = between(now_s - then_s, before, channels)
+                found[node] = between(at_s - then_s, before, channels)
+                if came := taken(at_s - then_s, before, channels):
+                    self._taken[node] = came
             else:
                 self._looks[node] = deque(maxlen=self._most)
-            self._before[node] = now_s, channels
+            self._before[node] = at_s, channels
             # Behind a busy line messages wait in its queue: the way is as long as it was at its shortest since then.
             shortest_s = self._ways[node][0] if busy and node in self._ways else math.inf
-            self._ways[node] = min(one.round_trip_s, shortest_s), one.bandwidth
+            bandwidth = max(one.bandwidth, LEAST_RATE) if one.bandwidth > 0 else 0.0
+            self._ways[node] = min(one.round_trip_s, shortest_s), bandwidth
         if any(look.messages or look.seen for look in found.values()):
             # Of a pause nothing counts but that it was.
             paused = [{node: look._replace(elapsed_s=0.0) for node, look in looks.items()} for looks in self._empty[:1]]
@@ -196,13 +217,29 @@ class Surroundings:
     def line_is(self, one: Heard) -> None:
         """Of one sender, between looks."""
         if one.line > 0:
-            self._lines[one.node] = Line(one.line, one.leaves)
+            self._lines[one.node] = _line(one)
 
     def line(self) -> float:
         """Bytes per second that are left for the tag of its senders' lines; 0 where nobody told of them, or nothing
         came yet."""
-        taken = [_taken(total(list(looks))) for looks in self._looks.values() if any(look.messages for look in looks)]
-        return lines.thinnest(self._lines.values(), lines.own(taken, self.carried_by)) if taken else 0.0
+        found = self._left()
+        return found.rate if found is not None else 0.0
+
+    def _left(self) -> Left | None:
+        if not self._taken:
+            return None
+        streams = self._streams()
+        every = [one for of in self._taken.values() for one in of]
+        return lines.thinnest(self._lines.values(), lines.own(every, streams, self._loss()), streams)
+
+    def _streams(self) -> int:
+        """Of all publishers together, as of the last look: each sends its share of what comes, and has its share of
+        lines."""
+        return max((looks[-1].streams for looks in self._looks.values() if looks), default=1) or 1
+
+    def _loss(self) -> float:
+        losses = total([*(look for looks in self._looks.values() for look in looks), *self._sent])
+        return losses.skipped / losses.seen if losses.seen else 0.0
 
     def environment(self) -> Environment | None:
         """None while nothing came."""
@@ -210,11 +247,9 @@ class Surroundings:
         messages, elapsed = sum(look.messages for look in looks), sum(look.elapsed_s for look in looks)
         if not messages or elapsed <= 0:
             return None
-        lossy = [*looks, *self._sent]
-        losses = total(lossy)
-        # Of all publishers together a node gets so many; each sends its share of them.
-        streams = max((look.streams for look in looks), default=1) or 1
-        bandwidths = [one for one in (*(one for _, one in self._ways.values()), self.line()) if one > 0]
+        losses, streams, left = total([*looks, *self._sent]), self._streams(), self._left()
+        bandwidths = [one / streams for _, one in self._ways.values() if one > 0]
+        bandwidths += [left.each] if left is not None else []
         return Environment(
             receivers=len(self._looks),
             loss_percent=100 * losses.skipped / losses.seen if losses.seen else 0.0,
@@ -227,10 +262,5 @@ class Surroundings:
         )
 
 
-def _taken(look: Look) -> Taken:
-    """What was sent to one node: packets that came, and as many more as messages were missing."""
-    if look.elapsed_s <= 0:
-        return Taken(0.0, 0.0)
-    arrived = max(1 - look.skipped / look.seen, 0.5) if look.seen else 1.0
-    packets = max(look.heard / look.of / arrived, 1.0) if look.of else 1.0
-    return Taken(packets * look.messages / look.elapsed_s, look.bytes / look.messages)
+def _line(one: Heard) -> Line:
+    return Line(max(one.line, LEAST_RATE), one.leaves, one.streams)

@@ -6,6 +6,7 @@ follows from what receivers counted: nobody else knows how many packets a publis
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -20,10 +21,12 @@ LEAST_LEFT = 0.01
 
 
 class Line(NamedTuple):
-    """In bytes per second: how fast it is, and what leaves by it."""
+    """In bytes per second: how fast it is, and what leaves by it; and how many publishers of the tag send by it, 0
+    where nobody says."""
 
     rate: float
     leaves: float
+    streams: int = 0
 
     @property
     def is_busy(self) -> bool:
@@ -32,17 +35,41 @@ class Line(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What one receiver took of a tag: packets that were sent to it each second, and the size of messages."""
+    """What one receiver took of a tag by one transport: how many messages were sent to it each second, and their
+    size."""
 
-    packets_hz: float
+    transport: str
+    rate_hz: float
     payload_bytes: float
 
 
-def own(taken: Iterable[Taken], carried_by: Iterable[str]) -> float:
-    """Bytes per second that a publisher's node sends of the tag: to each receiver by itself, or once for all."""
-    rates = [one.packets_hz * (one.payload_bytes + HEADS_BYTES) for one in taken]
-    each = any(makeup(transport).each for transport in carried_by)
-    return sum(rates) if each else max(rates, default=0.0)
+class Left(NamedTuple):
+    """Of a line for a tag, in bytes per second, and for how many streams."""
+
+    rate: float
+    streams: int
+
+    @property
+    def each(self) -> float:
+        return self.rate / self.streams
+
+
+def own(taken: Iterable[Taken], streams: int, loss: float) -> float:
+    """Bytes per second that publishers' nodes send of the tag, as it is expected of what carries it (`sent`): to each
+    receiver by itself, or once for all. What is expected of a candidate and what is taken off here are alike, so a
+    mistake in both is none in their sum."""
+    by_transport: dict[str, list[Taken]] = defaultdict(list)
+    for one in taken:
+        by_transport[one.transport].append(one)
+    total = 0.0
+    for transport, some in by_transport.items():
+        made, fastest = makeup(transport), max(some, key=lambda one: one.rate_hz)
+        of = load(made, fastest.rate_hz / streams)
+        if made.each:
+            total += sum(one.rate_hz * sent(of, one.payload_bytes, 1, loss) for one in some)
+        else:
+            total += fastest.rate_hz * sent(of, fastest.payload_bytes, len(some), loss)
+    return total
 
 
 def left(rate: float, others: float) -> float:
@@ -50,9 +77,14 @@ def left(rate: float, others: float) -> float:
     return max(rate - max(others, 0.0), LEAST_LEFT * rate)
 
 
-def thinnest(lines: Iterable[Line], own_rate: float) -> float:
-    """What is left for a tag of the line that has the least; 0 where nobody told of one."""
-    return min((left(line.rate, line.leaves - own_rate) for line in lines if line.rate > 0), default=0.0)
+def thinnest(lines: Iterable[Line], own_rate: float, streams: int) -> Left | None:
+    """What is left for a tag of the line that has the least for each stream, where all `streams` together take
+    `own_rate`; None where nobody told of one. A line whose streams nobody told of has them all."""
+    found = [
+        Left(left(line.rate, line.leaves - own_rate * min(mine / streams, 1.0)), mine)
+        for line in lines if line.rate > 0 for mine in [line.streams or streams]
+    ]  # fmt: skip
+    return min(found, key=lambda one: one.each, default=None)
 
 
 class Load(NamedTuple):

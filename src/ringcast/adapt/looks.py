@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from statistics import median
 from typing import NamedTuple
 
+from ringcast.adapt.lines import Taken
 from ringcast.control.between.choosing import Counted
 
 LEAST_BURST = 1.0
@@ -43,6 +44,7 @@ class Look(NamedTuple):
     skipped: int
     gaps: int
     streams: int
+    """Publishers, or more where a stream comes in several sizes."""
     lost: int = 0
     """In the end, after all repairs."""
     delay_ns: int = 0
@@ -181,4 +183,23 @@ def between(elapsed_s: float, before: dict[Key, Counted], after: dict[Key, Count
                 of += both
             skipped += missing
             gaps += max(now.gaps - then.gaps, 1 if missing and not now.skipped else 0)
-    return Look(elapsed_s, messages, size, seen, skipped, gaps, len(after), lost, delay_ns, heard, of)
+    return Look(elapsed_s, messages, size, seen, skipped, gaps, _streams(after), lost, delay_ns, heard, of)
+
+
+def _streams(channels: Iterable[Key]) -> int:
+    """While a stream changes its transport it comes by both."""
+    by_both = Counter((incarnation, transport) for incarnation, transport, _ in channels)
+    most: dict[int, int] = {}
+    for (incarnation, _), count in by_both.items():
+        most[incarnation] = max(count, most.get(incarnation, 0))
+    return sum(most.values())
+
+
+def taken(elapsed_s: float, before: dict[Key, Counted], after: dict[Key, Counted]) -> list[Taken]:
+    """What was sent to one node, by transport: messages that came, and those that were lost in the end."""
+    found: list[Taken] = []
+    for transport in {transport for _, transport, _ in after} if elapsed_s > 0 else ():
+        look = between(elapsed_s, before, {key: now for key, now in after.items() if key[1] == transport})
+        if look.messages:
+            found.append(Taken(transport, (look.messages + look.lost) / elapsed_s, look.bytes / look.messages))
+    return found

@@ -37,11 +37,13 @@ class Automatic(NamedTuple):
 
 
 class Chosen(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the daemon that keeps a tag chose, why, and since when (UTC in ns)."""
+    """What the daemon that keeps a tag chose, why, and since when (UTC in ns). While `pinned` is not empty an
+    administrator has all whom it was chosen for use that instead, and nothing is chosen."""
 
     transport: str
     why: str = ""
     since_ns: int = 0
+    pinned: str = ""
 
 
 def is_automatic(transport: str) -> bool:
@@ -82,6 +84,8 @@ def _seconds(text: str) -> float:
 UNORDERED = " unordered"
 
 
-def choice_key(transport: str, reliable: bool, ordered: bool) -> str:
-    """Under which a tag's row has what was chosen: for those who ask for the same, and to whom the same is promised."""
-    return f"{transport}{' reliable' if reliable else '' if ordered else UNORDERED}"
+def choice_key(transport: str, reliable: bool, ordered: bool, receiver: str = "") -> str:
+    """Under which a tag's row has what was chosen: for those who ask for the same, and to whom the same is promised.
+    What an administrator leaves to the mesh for one receiver, a node or a subscriber of it, is chosen for that one."""
+    where = f" to {receiver}" if receiver else ""
+    return f"{transport}{where}{' reliable' if reliable else '' if ordered else UNORDERED}"

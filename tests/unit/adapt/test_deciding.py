@@ -14,7 +14,7 @@ from ringcast.adapt.environment import Environment
 from ringcast.adapt.foretelling import Candidate, bytes_sent, expected_loss
 from ringcast.adapt.names import carried
 from ringcast.adapt.wanting import Wish
-from ringcast.daemon.choosing.chooser import serves
+from ringcast.daemon.choosing.wishes import serves
 
 CALM = Environment(
     receivers=3, loss_percent=1.0, burst=1.0, rate_hz=100.0, payload_bytes=12.0, delay_us=150.0, bandwidth_mbit=100.0,

@@ -23,12 +23,13 @@ The daemon that keeps the tag looks every second at what its receivers counted: 
 repair, rate, size, delay, bandwidth. A model ranks the transports: one of the package, or what was loaded, which
 reaches every node that is here and those that come later. Beyond what it learned from a rule does. A model that is
 worse than the one in force is refused. The choice changes only for something clearly better that lasts. Naming a
-transport pins it.
+transport pins it; what the mesh would choose is not looked for meanwhile.
 
 examples:
   ringcast adapt                                       what was chosen, since when, and why
   ringcast adapt load out/lake/models/relate2.json     choose by this model, on every node
   ringcast set cam/front --transport auto:relate2      leave it to the mesh
+  ringcast set cam/front --transport auto:p99 --node b for receivers on node b, by what these alone meet
   ringcast set cam/front --transport nak               pin it
 """
 
@@ -59,13 +60,22 @@ def run(args: argparse.Namespace) -> int:
         if output.json:
             output.document(
                 [
-                    {"tag": tag, "asked": asked, "transport": one.transport, "since_ns": one.since_ns, "why": one.why}
+                    {
+                        "tag": tag,
+                        "asked": asked,
+                        "transport": one.pinned or one.transport,
+                        "pinned": bool(one.pinned),
+                        "since_ns": one.since_ns,
+                        "why": one.why,
+                    }
                     for tag, asked, one in rows
                 ]
             )
             return 0
         cells = [
-            [tag, asked, one.transport, f"{max(0, now_ns - one.since_ns) // 10**9} s", one.why]
+            [tag, asked, one.pinned, "-", "an administrator pinned it"]
+            if one.pinned
+            else [tag, asked, one.transport, f"{max(0, now_ns - one.since_ns) // 10**9} s", one.why]
             for tag, asked, one in rows
         ]
         if cells:

@@ -33,8 +33,9 @@ examples:
   ringcast set cam/front --at node:edge1         scale on the node edge1
   ringcast set cam/front --transport tcp         carry it by tcp
   ringcast set cam/front --transport lateral+nak:r=4,c=3
-  ringcast set cam/front --transport auto:relate2      let the mesh choose, and choose again ('ringcast adapt --help')
                                                  by one that survives loss; its parameters can be changed later
+  ringcast set cam/front --transport auto:relate2
+                                                 let the mesh choose, and choose again ('ringcast adapt --help')
   ringcast set cam/front --node tablet --at publisher
                                                  only for what goes to the node called tablet
   ringcast set cam/front --node tablet --subscriber 17 --at node:edge1

@@ -25,7 +25,7 @@ _MOST = 4096
 
 Count = Annotated[int, Meta(ge=0, le=2**62)]
 Amount = Annotated[float, Meta(ge=0.0, le=1e15)]
-Text = Annotated[str, Meta(max_length=300)]
+Text = Annotated[str, Meta(max_length=400)]
 Long = Annotated[str, Meta(max_length=MAX_WHY_CHARS)]
 
 
@@ -63,6 +63,8 @@ class Heard(msgspec.Struct, frozen=True, array_like=True):
     """Also 0 where it sends nothing, and of older daemons."""
     leaves: Amount = 0.0
     """All that leaves by the line, also this tag's messages."""
+    streams: Annotated[int, Meta(ge=0, le=_MOST)] = 0
+    """Publishers of the tag that send by it; 0 also of older daemons."""
 
 
 class Explained(msgspec.Struct, frozen=True, array_like=True):

@@ -3,8 +3,9 @@
 Every second it asks the nodes that receive such a tag what they counted, and decides (`ringcast.adapt.deciding`).
 Through a thin line it asks more seldom, and looks at the line itself every second, which costs nothing.
 While somebody reads what choices cost (`@ringcast/<node>/choices`), it also looks at its other tags, and tells of them
-too: what an administrator or a subscriber chose is learned from as well. Invariants: without such a subscriber or
-reader nothing runs; only tags that this node keeps are written; a tag is written only when a choice changes.
+too: what an administrator or a subscriber chose is learned from as well. What is chosen for some receivers follows
+from what these meet (`wishes`). Invariants: without such a subscriber or reader nothing runs; only tags that this node
+keeps are written; a tag is written only when a choice changes.
 """
 
 from __future__ import annotations
@@ -15,27 +16,28 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator
 
-from ringcast.adapt.deciding import LONGEST_RELIEF_S, Deciding, Ranking, ranked
-from ringcast.adapt.environment import Environment, Surroundings
+import msgspec
+
+from ringcast.adapt.deciding import LONGEST_RELIEF_S, Deciding, ranked
 from ringcast.adapt.lines import Line
 from ringcast.adapt.names import keeps_order
 from ringcast.adapt.wanting import Wish
 from ringcast.control import service
-from ringcast.control.between.choosing import HEARD, AllHeard, AskHeard, Explained, Heard, Lived
-from ringcast.control.limits import MAX_CHOICES_PER_TAG
+from ringcast.control.between.choosing import HEARD, AllHeard, AskHeard, Explained, Lived
 from ringcast.daemon.alarm import Alarm
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing.hearing import Hearing
 from ringcast.daemon.choosing.models import Models
 from ringcast.daemon.choosing.telling import asker, explained, lived, printable
+from ringcast.daemon.choosing.ways import BESIDES, Collected, Known, Way
+from ringcast.daemon.choosing.wishes import Asked, asks, serves, wishes_of
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.mesh.interface import ServingMesh
 from ringcast.daemon.table.rows import Change, SubscriberRow, TagRow
 from ringcast.daemon.table.system_tags import PREFIX, choices_tag
-from ringcast.errors import QosMismatch, RingcastError
-from ringcast.model.carrier import Chosen, automatic, choice_key, is_automatic
-from ringcast.transport import find
+from ringcast.errors import RingcastError
+from ringcast.model.carrier import Chosen
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -53,22 +55,9 @@ HURRIED_S = 0.3
 RELIEVED_S = 1.0
 """After what filled a line was replaced in haste: what left since then says whether the queue is empty."""
 TIMEOUT_S = 0.8
-MOST_BESIDES = 256
+MOSTBESIDES = 256
 """Tags that are told of although nobody leaves them to this node."""
 USUAL = "relate2"
-
-
-class _Tag:
-    """What is known of a tag that this node chooses for."""
-
-    def __init__(self) -> None:
-        self.surroundings = Surroundings()
-        self.deciding: dict[str, Deciding] = defaultdict(Deciding)
-        self.rankings: dict[str, tuple[Wish, Environment, Ranking]] = {}
-
-    @property
-    def is_relieved(self) -> bool:
-        return any(one.relieved for one in self.deciding.values())
 
 
 class Choosing:
@@ -90,7 +79,7 @@ class Choosing:
         self._background = background
         self._tell = tell
         self._loop = asyncio.get_running_loop()
-        self._tags: dict[str, _Tag] = {}
+        self._tags: dict[str, Known] = {}
         self._alarm = Alarm(self._begin)
         self._looking: asyncio.Task[None] | None = None
         self._judging: asyncio.Task[None] | None = None
@@ -112,7 +101,7 @@ class Choosing:
         if self._alarm.waiting or self._looking is not None:
             return
         rows = [row for _, row in changes]
-        if any(map(_asks, rows)):
+        if any(map(asks, rows)):
             self._alarm.within(SOON_S)
         elif any(isinstance(row, SubscriberRow) for row in rows) and self._is_read():
             self._alarm.within(PERIOD_S)
@@ -136,7 +125,7 @@ class Choosing:
         else:
             self._tags.clear()
 
-    async def _look_when_due(self, mine: dict[str, dict[str, Wish]]) -> None:
+    async def _look_when_due(self, mine: dict[str, dict[str, Asked]]) -> None:
         if self._loop.time() < self._due_s and mine.keys() == self._tags.keys() and not await self._became_busy():
             return
         self._due_s = self._loop.time()
@@ -146,7 +135,7 @@ class Choosing:
         """Whether this node's line was not full in the last look, and is now."""
         heard = await self._hearing.heard(AskHeard(tags=list(self._tags)))
         return any(
-            Line(one.line, one.leaves).is_busy and not self._tags[name].surroundings.is_busy
+            Line(one.line, one.leaves).is_busy and not self._tags[name].is_busy
             for name, one in heard.tags.items() if one.line > 0 and name in self._tags
         )  # fmt: skip
 
@@ -164,30 +153,30 @@ class Choosing:
 
     def _period_s(self) -> float:
         """Looks are as frequent as the thinnest of the lines allows, while nothing is about to change."""
-        if any(deciding.wavers for tag in self._tags.values() for deciding in tag.deciding.values()):
+        if any(tag.wavers for tag in self._tags.values()):
             return PERIOD_S
         return period_s(self._asked, self._thinnest())
 
     def _thinnest(self) -> float:
         """Bytes per second of the line that has the least left; 0 where none is known."""
-        return min((line for tag in self._tags.values() if (line := tag.surroundings.line())), default=0.0)
+        return min((tag.line for tag in self._tags.values() if tag.line), default=0.0)
 
     def _judged(self) -> None:
         self._judging = None
 
     # ------------------------------------------------------------------ what
 
-    def _mine(self) -> Iterator[tuple[str, dict[str, Wish]]]:
+    def _mine(self) -> Iterator[tuple[str, dict[str, Asked]]]:
         """Tags that this node keeps and whose transport is left to it, with who asked for what, by key. While somebody
         reads what they cost, others that go to another node too, without any wish."""
         table = self._local.table
-        more = MOST_BESIDES if self._is_read() else 0
+        more = MOSTBESIDES if self._is_read() else 0
         for row in table.tags():
             if row.primary != table.node:
                 continue
             subscribers = table.subscribers(row.name)
-            if wishes := wishes_of(row, subscribers):
-                yield row.name, wishes
+            if asked := wishes_of(row, subscribers):
+                yield row.name, asked
             elif more and not row.name.startswith(PREFIX) and self._goes_out(row.name, subscribers):
                 more -= 1
                 yield row.name, {}
@@ -200,17 +189,21 @@ class Choosing:
         publishers = {row.owner for row in self._local.table.publishers(tag)}
         return bool(publishers) and any(publishers != {row.owner} for row in subscribers)
 
-    async def look(self, mine: dict[str, dict[str, Wish]]) -> None:
+    async def look(self, mine: dict[str, dict[str, Asked]]) -> None:
         """Once, now."""
         for gone in self._tags.keys() - mine.keys():
             del self._tags[gone]
         heard = await self._heard(mine)
-        for name, wishes in mine.items():
-            tag = self._tags.setdefault(name, _Tag())
-            tag.surroundings.look(self._loop.time(), heard.get(name, []))
+        for name, asked in mine.items():
+            tag = self._tags.setdefault(name, Known())
+            tag.look(heard[name], asked, self._loop.time())
             row = self._local.table.tag(name)
-            if row is not None and row.primary == self._local.table.node:
-                self._choose(row, tag, wishes)
+            if row is None or row.primary != self._local.table.node:
+                continue
+            if asked:
+                self._choose(row, tag, asked)
+            else:
+                self._tell_besides(name, tag)
 
     async def _judge_lines(self) -> None:
         await self._judge_line(self._tags)
@@ -229,47 +222,50 @@ class Choosing:
 
     async def _judge_line(self, names: Container[str]) -> None:
         """By what the last look found, without asking another node: answers would come through the full queue."""
-        mine = {name: wishes for name, wishes in self._mine() if wishes and name in self._tags and name in names}
+        mine = {name: asked for name, asked in self._mine() if asked and name in self._tags and name in names}
         heard = await self._hearing.heard(AskHeard(tags=list(mine)))
         for name, one in heard.tags.items():
             row, tag = self._local.table.tag(name), self._tags.get(name)
             if tag is not None and row is not None and row.primary == self._local.table.node:
-                tag.surroundings.line_is(one)
+                tag.line_is(one)
                 self._choose(row, tag, mine[name], tell=False)
 
-    async def _heard(self, mine: Iterable[str]) -> dict[str, list[Heard]]:
+    async def _heard(self, mine: Iterable[str]) -> dict[str, Collected]:
         by_node: dict[str, list[str]] = defaultdict(list)
         for name in mine:
             table = self._local.table
             nodes = {row.owner for row in table.subscribers(name)} | {row.owner for row in table.publishers(name)}
             for node in nodes:
                 by_node[node].append(name)
-        found: dict[str, list[Heard]] = defaultdict(list)
-        asked = sorted(by_node)
+        found: dict[str, Collected] = defaultdict(lambda: Collected([], {}))
+        nodes_asked = sorted(by_node)
         self._asked = len(by_node.keys() - {self._local.table.node})
         apart_s = apart(self._asked, self._thinnest())
-        answers = await asyncio.gather(*(self._ask(node, by_node[node], at * apart_s) for at, node in enumerate(asked)))
-        for node, answer in zip(asked, answers, strict=True):
+        questions = (self._ask(node, by_node[node], at * apart_s) for at, node in enumerate(nodes_asked))
+        for node, (answer, at_s) in zip(nodes_asked, await asyncio.gather(*questions), strict=True):
             for name, heard in answer.tags.items():
                 if heard.node == node:
-                    found[name].append(heard)
+                    found[name].answers.append(heard)
+                    found[name].at_s[node] = at_s
         return found
 
-    async def _ask(self, node: str, tags: list[str], after_s: float) -> AllHeard:
-        lines = {name: line for name in tags if name in self._tags and (line := self._tags[name].surroundings.line())}
+    async def _ask(self, node: str, tags: list[str], after_s: float) -> tuple[AllHeard, float]:
+        """What a node heard, and when it said so."""
+        lines = {name: line for name in tags if name in self._tags and (line := self._tags[name].line)}
         asked = AskHeard(tags=tags, lines=lines)
         if node == self._local.table.node:
             self._hearing.told(lines)
-            return await self._hearing.heard(asked)
+            return await self._hearing.heard(asked), self._loop.time()
         await asyncio.sleep(after_s)
         try:
             answer = await self._mesh.request(node, HEARD, service.encode(asked), TIMEOUT_S)
+            at_s = self._loop.time()
             found = service.decode_untrusted(answer, AllHeard)
             await self.models.follow(node, found.models, self._now_ns())
         except (TimeoutError, RingcastError) as exc:
             logger.debug("node %s does not say what it hears: %s", node, exc)
-            return AllHeard(tags={})
-        return found
+            return AllHeard(tags={}), self._loop.time()
+        return found, at_s
 
     async def _serve(self, node: str, payload: bytes) -> bytes:
         asked = service.decode_untrusted(payload, AskHeard)
@@ -283,59 +279,74 @@ class Choosing:
         row, tag = self._local.table.tag(name), self._tags.get(name)
         if row is None or tag is None:
             return []
-        known = [(key, *found) for key, found in tag.rankings.items() if key in row.chosen]
+        known = [(key, *way.ranked) for key, way in tag.ways.items() if way.ranked and key in row.chosen]
         return [explained(key, row.chosen[key], wish, around, ranking) for key, wish, around, ranking in known]
 
-    def _choose(self, row: TagRow, tag: _Tag, wishes: dict[str, Wish], *, tell: bool = True) -> None:
-        environment = tag.surroundings.environment()
-        if environment is None:
-            return
-        if not wishes:
-            self._tell_besides(row.name, tag, environment)
-            return
-        chosen = {key: choice for key, choice in row.chosen.items() if key in wishes}
-        tag.rankings = {key: found for key, found in tag.rankings.items() if key in wishes}
-        carriers = {key: choice.transport for key, choice in chosen.items()}
+    def _choose(self, row: TagRow, tag: Known, asked: dict[str, Asked], *, tell: bool = True) -> None:
+        chosen = {key: choice for key, choice in row.chosen.items() if key in asked and key in tag.ways}
+        before = {key: choice.transport for key, choice in chosen.items()}
         changes: dict[str, str] = {}
-        for key, wish in list(wishes.items())[:MAX_CHOICES_PER_TAG]:
-            if key in chosen and tag.surroundings.paused:
-                continue  # it meets nothing: what others do to its line meanwhile is no reason to change it
-            if tag.deciding[key].waits(self._loop.time(), tag.surroundings.is_busy):
-                continue
-            model = self.models.of(wish.learned, wish.ordered) if wish.learned else None
-            current = chosen[key].transport if key in chosen else ""
-            ranking = ranked(environment, wish, model, serves, current)
-            tag.rankings[key] = wish, environment, ranking
-            decision = tag.deciding[key].decide(self._loop.time(), current, environment, ranking)
-            changes[key] = decision.transport if decision.change else ""
-            if decision.change:
-                logger.info("tag %s (%s): %s, %s", row.name, key, decision.transport, decision.why)
-                chosen[key] = Chosen(decision.transport, printable(decision.why), self._now_ns())
+        for key, one in asked.items():
+            if key in tag.ways and (found := self._choice(tag.ways[key], one, chosen.get(key))) is not None:
+                changes[key] = found.transport if found.transport != before.get(key, "") else ""
+                if changes[key]:
+                    logger.info("tag %s (%s): %s, %s", row.name, key, found.transport, found.why)
+                chosen[key] = found
         if tell:
-            self._tell_of(row.name, tag, carriers, changes)
+            self._tell_of(row.name, tag, asked, before, changes)
         if chosen != row.chosen:
             self._deliver(self._local.tags.put_chosen(row, chosen))
             self._on_chosen()
 
-    def _tell_besides(self, name: str, tag: _Tag, environment: Environment) -> None:
+    def _choice(self, way: Way, asked: Asked, chosen: Chosen | None) -> Chosen | None:
+        """What is chosen for these now; None where there is nothing to say of it."""
+        environment, busy = way.surroundings.environment(), way.surroundings.is_busy
+        if chosen is not None and chosen.pinned != asked.pinned:
+            chosen = msgspec.structs.replace(chosen, pinned=asked.pinned)
+        elif environment is None or (chosen is not None and way.surroundings.paused):
+            return None  # it meets nothing: what others do to its line meanwhile is no reason to change it
+        elif not asked.pinned and way.deciding.waits(self._loop.time(), busy):
+            return None
+        current = chosen.transport if chosen is not None else ""
+        if environment is not None:
+            model = self.models.of(asked.wish.learned, asked.wish.ordered) if asked.wish.learned else None
+            way.ranked = asked.wish, environment, ranked(environment, asked.wish, model, serves, current)
+            if asked.pinned:
+                way.deciding = Deciding()
+            else:
+                decision = way.deciding.decide(self._loop.time(), current, environment, way.ranked[2])
+                if decision.change:
+                    return Chosen(decision.transport, printable(decision.why), self._now_ns())
+        return chosen or Chosen("", since_ns=self._now_ns(), pinned=asked.pinned)
+
+    def _tell_besides(self, name: str, tag: Known) -> None:
         """Of a tag that nobody leaves to this node, as if it were asked for the usual metric."""
-        cost, carried_by = tag.surroundings.cost(), tag.surroundings.carried_by
-        if cost.messages and len(carried_by) == 1:
-            (by,) = carried_by
+        around = tag.ways[BESIDES].surroundings
+        environment, cost = around.environment(), around.cost()
+        if environment is not None and cost.messages and len(around.carried_by) == 1:
+            (by,) = around.carried_by
             wish = Wish(USUAL, ordered=keeps_order(by))
             ranking = ranked(environment, wish, self.models.of(wish.learned, wish.ordered), serves)
             self._tell(lived(name, "", by, environment, cost, ranking, "", self._now_ns()))
 
-    def _tell_of(self, name: str, tag: _Tag, carriers: dict[str, str], changes: dict[str, str]) -> None:
-        """Once for each look, whoever else asked for something: it was one stream, and it cost what it cost."""
-        cost, carried_by = tag.surroundings.cost(), tag.surroundings.carried_by
-        if not cost.messages or len(carried_by) != 1:
-            return
-        # Whatever was chosen: an administrator may have pinned another one.
-        (by,) = carried_by
-        key = asker(by, list(changes), carriers)
-        _, environment, ranking = tag.rankings[key]
-        self._tell(lived(name, key, by, environment, cost, ranking, changes[key], self._now_ns()))
+    def _tell_of(
+        self, name: str, tag: Known, asked: dict[str, Asked], carriers: dict[str, str], changes: dict[str, str]
+    ) -> None:
+        """Once for each look and those who receive the same, whatever else they asked for: it was one stream, and it
+        cost what it cost."""
+        by_nodes: dict[frozenset[str], list[str]] = defaultdict(list)
+        for key in changes:
+            by_nodes[asked[key].nodes].append(key)
+        for keys in by_nodes.values():
+            around = tag.ways[keys[0]].surroundings
+            cost = around.cost()
+            if cost.messages and len(around.carried_by) == 1:
+                # Whatever was chosen: an administrator may have pinned another one.
+                (by,) = around.carried_by
+                key = asker(by, keys, carriers)
+                if (found := tag.ways[key].ranked) is not None:
+                    _, environment, ranking = found
+                    self._tell(lived(name, key, by, environment, cost, ranking, changes[key], self._now_ns()))
 
 
 def period_s(nodes: int, line: float) -> float:
@@ -350,41 +361,3 @@ def apart(nodes: int, line: float) -> float:
     if line <= 0:
         return 0.0
     return min(ASKED_BYTES / (ASKED_AT_ONCE * line), PERIOD_S / 2 / max(nodes, 1))
-
-
-def wishes_of(row: TagRow, subscribers: Iterable[SubscriberRow]) -> dict[str, Wish]:
-    """Who leaves the transport of this tag to its keeper, by `choice_key`. Pure."""
-    asked = {setting.transport for setting in row.settings.values()} | {row.attributes.transport}
-    general = [text for text in sorted(asked) if is_automatic(text)]
-    found: dict[str, Wish] = {}
-    for one in subscribers:
-        texts = [*general, *([one.wanted.transport] if one.wanted.transport else [])]
-        for text in texts:
-            # Whoever scales needs an order although it asked for none, so both are at hand.
-            for ordered in {True, one.wanted.ordered}:
-                try:
-                    metric, loss, deadline_s = automatic(text)
-                except ValueError:
-                    continue
-                wish = Wish(metric, loss, one.info.reliable, ordered or one.info.reliable, deadline_s)
-                found[choice_key(text, wish.reliable, wish.ordered)] = wish
-    return found
-
-
-def serves(transport: str, wish: Wish) -> bool:
-    """Whether a transport keeps what is promised."""
-    try:
-        promises = find(transport).promises
-    except QosMismatch:
-        return False
-    return (promises.reliable or not wish.reliable) and (promises.ordered or not wish.ordered)
-
-
-def _asks(row: object) -> bool:
-    """Whether somebody may leave a transport to its keeper with this row."""
-    if isinstance(row, SubscriberRow):
-        return bool(row.wanted.transport)
-    if isinstance(row, TagRow):
-        texts = [row.attributes.transport, *(setting.transport for setting in row.settings.values())]
-        return any(map(is_automatic, texts))
-    return False

@@ -21,6 +21,7 @@ HIDDEN = ("tcp",)
 MOST_WAY_S = 30.0
 TOLD_S = 30.0
 """How long what a keeper told of lines counts: it tells that every few seconds."""
+_TO = " to "
 SEGMENTS, RESENT = "segments", "resent"
 """What a sender's kernel counts of these."""
 
@@ -81,7 +82,7 @@ class Hearing:
         return Heard(
             node=self._node, channels=[counted(row) for row in rows], round_trip_s=max(trips, default=0.0),
             bandwidth=min(speeds, default=0.0), sent=[resent(row) for row in sent if RESENT in row.counters],
-            line=slowest.out, leaves=slowest.leaves,
+            line=slowest.out, leaves=slowest.leaves, streams=len({row.incarnation for row in sent}),
         )  # fmt: skip
 
 
@@ -97,16 +98,13 @@ def counted(row: ChannelStatus) -> Counted:
 
 def resent(row: ChannelStatus) -> Counted:
     """A kernel does not say which segments were lost together."""
-    again = row.counters[RESENT]
-    return Counted(
-        row.incarnation,
-        f"{row.transport} to {row.node}",
-        row.counters.get(SEGMENTS, 0),
-        0,
-        0,
-        skipped=again,
-        gaps=again,
-    )
+    again, segments = row.counters[RESENT], row.counters.get(SEGMENTS, 0)
+    return Counted(row.incarnation, f"{row.transport}{_TO}{row.node}", segments, 0, 0, skipped=again, gaps=again)
+
+
+def receiver_of(sent: Counted) -> str:
+    """To which node a sender's counters of a stream are."""
+    return sent.transport.rpartition(_TO)[2]
 
 
 def _way_s(row: ChannelStatus, clock: ClockStatus) -> float:

@@ -9,7 +9,7 @@ unreliable transport, nor an ordered one a transport without an order.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from ringcast.control.requests import SetChannel
 from ringcast.daemon.rings.demand import Demand, SubscribeOptions
@@ -38,8 +38,8 @@ def demand(
     # Scaling by number needs ordered messages: only the whole stream and what the publisher scales may be unordered.
     whole = options.size is None and not options.rate_hz and (at == PUBLISHER or options.every == 1)
     in_order = options.ordered or options.reliable or not whole
-    carriers = (setting.transport, options.transport, attributes.transport if attributes else "")
-    chosen = (_chosen(name, row, options.reliable, in_order) for name in carriers)
+    said = carriers(options.transport, row, node, subscriber)
+    chosen = (_chosen(name, row, options.reliable, in_order, receiver) for name, receiver in said)
     transport = next((name for name in chosen if name and _serves(name, options, in_order)), _DEFAULT[options.reliable])
     if not in_order:
         transport = unordered(transport)
@@ -61,11 +61,22 @@ def demand(
     )
 
 
-def _chosen(transport: str, row: TagRow | None, reliable: bool, in_order: bool) -> str:
+def carriers(asked: str, row: TagRow | None, node: str, subscriber: int) -> Iterator[tuple[str, str]]:
+    """What is said of transports for that subscriber, who `asked` for one, the narrowest first; '' is nothing. And for
+    which receiver alone it is said; '' for all."""
+    for key in keys_for(node, subscriber):
+        if row is not None and key in row.settings and row.settings[key].transport:
+            yield row.settings[key].transport, key
+            break
+    yield asked, ""
+    yield row.attributes.transport if row is not None else "", ""
+
+
+def _chosen(transport: str, row: TagRow | None, reliable: bool, in_order: bool, receiver: str) -> str:
     """What the keeper chose where the choice was left to it; '' while it has not."""
     if not is_automatic(transport):
         return transport
-    choice = row.chosen.get(choice_key(transport, reliable, in_order)) if row is not None else None
+    choice = row.chosen.get(choice_key(transport, reliable, in_order, receiver)) if row is not None else None
     return choice.transport if choice is not None else ""
 
 

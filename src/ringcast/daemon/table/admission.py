@@ -41,7 +41,9 @@ _MAX_PID = 2**31
 _MAX_SIDE = 2**20
 _MAX_HZ = 1e9
 _MAX_DIGITS = 19
-MAX_CHOICE_CHARS = MAX_TRANSPORT_CHARS + len(" unordered")
+MAX_RECEIVER_CHARS = 64 + len("#") + _MAX_DIGITS
+"""See `is_receiver` and `NAME_PATTERN`."""
+MAX_CHOICE_CHARS = MAX_TRANSPORT_CHARS + len(" to ") + MAX_RECEIVER_CHARS + len(" unordered")
 
 
 def admit(delta: Delta, refused: Counter[str]) -> Delta:
@@ -127,7 +129,8 @@ def _good_places(row: TagRow) -> bool:
 def _good_choices(row: TagRow) -> bool:
     return len(row.chosen) <= MAX_CHOICES_PER_TAG and all(
         _is_carrier(key) and _is_carrier(one.transport) and not is_automatic(one.transport)
-        and len(one.why) <= MAX_WHY_CHARS and one.why.isprintable() and 0 <= one.since_ns < 2**63
+        and _is_carrier(one.pinned) and len(one.why) <= MAX_WHY_CHARS and one.why.isprintable()
+        and 0 <= one.since_ns < 2**63
         for key, one in row.chosen.items()
     )  # fmt: skip
 

@@ -95,5 +95,5 @@ def test_a_daemon_that_knows_no_lines_is_understood_and_understands() -> None:
     found = msgspec.msgpack.decode(old, type=Heard)
     assert (found.bandwidth, found.line, found.leaves) == (1.25e6, 0.0, 0.0)
     new = msgspec.msgpack.decode(msgspec.msgpack.encode(Heard("a", [], 0.0, 0.0, [], 250.0, 30.0)))
-    assert new == ["a", [], 0.0, 0.0, [], 250.0, 30.0]
+    assert new == ["a", [], 0.0, 0.0, [], 250.0, 30.0, 0]
     assert service.decode_untrusted(msgspec.msgpack.encode({"tags": ["cam"]}), AskHeard).lines == {}

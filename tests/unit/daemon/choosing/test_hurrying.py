@@ -24,10 +24,11 @@ from ringcast.daemon.choosing.chooser import (
     PERIOD_S,
     SOON_S,
     Choosing,
-    _Tag,
     apart,
     period_s,
 )
+from ringcast.daemon.choosing.ways import Collected, Known
+from ringcast.daemon.choosing.wishes import wishes_of
 from ringcast.daemon.table.rows import SubscriberRow, TagRow
 from ringcast.model.carrier import Chosen
 from ringcast.model.identity import SubscriberInfo
@@ -168,12 +169,13 @@ class Lines:
             cast(Any, SimpleNamespace(of=lambda metric, ordered: self._model)),
             lambda: 0, lambda sends: None, lambda: None, Background(),
         )  # fmt: skip
-        around = choosing._tags.setdefault("t", _Tag()).surroundings
+        known, asked = choosing._tags.setdefault("t", Known()), wishes_of(self._row, [subscriber])
         for second in range(6):  # 100 messages a second of 400 bytes, a few of which get lost
             came = 100 * second
             counted = Counted(1, "multicast+parity:r=4,c=3", came, 400 * came, 0, skipped=second, gaps=second)
             sender = Heard("a", [], line=125_000.0, leaves=40_000.0)
-            around.look(float(second), [sender, Heard("b", [counted], 0.001, 125e6)])
+            heard = Collected([sender, Heard("b", [counted], 0.001, 125e6)], {})
+            known.look(heard, asked, float(second))
         await script(choosing)
         choosing.close()
 

@@ -9,14 +9,14 @@ from ringcast.adapt.deciding import Ranking
 from ringcast.adapt.environment import Cost, Environment
 from ringcast.adapt.foretelling import Candidate, cost
 from ringcast.adapt.wanting import Wish
-from ringcast.control.between.choosing import Lived
-from ringcast.daemon.choosing.chooser import serves, wishes_of
+from ringcast.control.between.choosing import Counted, Heard, Lived
 from ringcast.daemon.choosing.telling import asker, explained, lived
+from ringcast.daemon.choosing.wishes import Asked, of_nodes, serves, wishes_of
 from ringcast.daemon.rings.demand import SubscribeOptions
 from ringcast.daemon.streams.routes import check_options, check_setting, demand
 from ringcast.daemon.table.rows import SubscriberRow, TagRow
 from ringcast.errors import QosMismatch
-from ringcast.model.carrier import Automatic, Chosen, automatic
+from ringcast.model.carrier import Automatic, Chosen, automatic, is_automatic
 from ringcast.model.identity import SubscriberInfo
 from ringcast.model.place import Setting, Wanted
 from ringcast.model.tag import TagAttributes
@@ -27,32 +27,44 @@ AROUND = Environment(
 )  # fmt: skip
 
 
-def row(transport: str = "", setting: str = "", **chosen: str) -> TagRow:
+def row(
+    transport: str = "", setting: str = "", settings: dict[str, str] | None = None, chosen: dict[str, str] | None = None
+) -> TagRow:  # fmt: skip
+    """`setting` is for all, `settings` are by receiver."""
+    of = {"": setting, **(settings or {})}
     return TagRow(
         name="t", attributes=TagAttributes(transport=transport), primary="a",
-        settings={"": Setting(transport=setting)} if setting else {},
-        chosen={key.replace("_", ":", 1).replace("__", " "): Chosen(to) for key, to in chosen.items()},
+        settings={key: Setting(transport=text) for key, text in of.items() if text},
+        chosen={key: Chosen(to) for key, to in (chosen or {}).items()},
     )  # fmt: skip
 
 
-def subscriber(number: int, transport: str = "", *, reliable: bool = False, ordered: bool = True) -> SubscriberRow:
-    info = SubscriberInfo(id=number, node="b", pattern="t", pid=1, user="u", reliable=reliable)
-    return SubscriberRow(info=info, wanted=Wanted(transport=transport, ordered=ordered))
+def subscriber(
+    number: int, transport: str = "", *, node: str = "b", reliable: bool = False, ordered: bool = True
+) -> SubscriberRow:
+    """With one of its own that it asked for, left to the mesh or not."""
+    info = SubscriberInfo(id=number, node=node, pattern="t", pid=1, user="u", reliable=reliable)
+    wanted = Wanted(transport=transport if is_automatic(transport) else "", ordered=ordered)
+    return SubscriberRow(info=info, wanted=wanted, transport="" if is_automatic(transport) else transport)
+
+
+def wishes(row: TagRow, subscribers: list[SubscriberRow]) -> dict[str, Wish]:
+    return {key: asked.wish for key, asked in wishes_of(row, subscribers).items()}
 
 
 def test_nobody_leaves_it_to_the_keeper() -> None:
-    assert wishes_of(row("nak", "tcp"), [subscriber(1)]) == {}
+    assert wishes(row("nak", "tcp"), [subscriber(1)]) == {}
 
 
 def test_a_tag_an_administrator_or_a_subscriber_may() -> None:
     asked = Wish("p99", 0.02)
-    assert wishes_of(row("auto:p99,loss=2%"), [subscriber(1)]) == {"auto:p99,loss=2%": asked}
-    assert wishes_of(row(setting="auto:p99,loss=2%"), [subscriber(1)]) == {"auto:p99,loss=2%": asked}
-    assert wishes_of(row(), [subscriber(1, "auto:p99,loss=2%"), subscriber(2)]) == {"auto:p99,loss=2%": asked}
+    assert wishes(row("auto:p99,loss=2%"), [subscriber(1)]) == {"auto:p99,loss=2%": asked}
+    assert wishes(row(setting="auto:p99,loss=2%"), [subscriber(1)]) == {"auto:p99,loss=2%": asked}
+    assert wishes(row(), [subscriber(1, "auto:p99,loss=2%"), subscriber(2)]) == {"auto:p99,loss=2%": asked}
 
 
 def test_those_who_were_promised_something_else_are_chosen_for_apart() -> None:
-    found = wishes_of(row("auto:relate2"), [subscriber(1), subscriber(2, reliable=True), subscriber(3, ordered=False)])
+    found = wishes(row("auto:relate2"), [subscriber(1), subscriber(2, reliable=True), subscriber(3, ordered=False)])
     assert found == {
         "auto:relate2": Wish("relate2"),
         "auto:relate2 reliable": Wish("relate2", reliable=True),
@@ -63,16 +75,58 @@ def test_those_who_were_promised_something_else_are_chosen_for_apart() -> None:
 def test_until_it_is_chosen_and_where_it_does_not_serve_the_default_carries_it() -> None:
     options = SubscribeOptions(transport="auto:relate2")
     assert demand(options, row(), "b").transport == "nak"
-    assert demand(options, row(auto_relate2="multicast+nak"), "b").transport == "multicast+nak"
+    assert demand(options, row(chosen={"auto:relate2": "multicast+nak"}), "b").transport == "multicast+nak"
     reliable = options._replace(reliable=True)
-    assert demand(reliable, row(auto_relate2="udp"), "b").transport == "tcp"
-    assert demand(reliable, row(auto_relate2__reliable="udp"), "b").transport == "tcp"
-    assert demand(reliable, row(auto_relate2__reliable="nak"), "b").transport == "nak"
+    assert demand(reliable, row(chosen={"auto:relate2": "udp"}), "b").transport == "tcp"
+    assert demand(reliable, row(chosen={"auto:relate2 reliable": "udp"}), "b").transport == "tcp"
+    assert demand(reliable, row(chosen={"auto:relate2 reliable": "nak"}), "b").transport == "nak"
 
 
 def test_a_transport_by_name_pins_it() -> None:
-    pinned = row(setting="ack", auto_relate2="udp")
+    pinned = row(setting="ack", chosen={"auto:relate2": "udp"})
     assert demand(SubscribeOptions(transport="auto:relate2"), pinned, "b").transport == "ack"
+
+
+def test_what_is_left_to_the_mesh_for_one_receiver_is_chosen_for_that_one_by_what_it_meets() -> None:
+    tag = row("auto:relate2", settings={"c": "auto:p99", "d#4": "auto:bandwidth"})
+    found = wishes_of(tag, [subscriber(n, node=node) for n, node in enumerate("bcdd", 1)])
+    assert found == {
+        "auto:relate2": Asked(Wish("relate2"), frozenset("bd")),
+        "auto:p99 to c": Asked(Wish("p99"), frozenset("c")),
+        "auto:bandwidth to d#4": Asked(Wish("bandwidth"), frozenset("d")),
+    }
+    carried = row(
+        "auto:relate2", settings={"c": "auto:p99"}, chosen={"auto:relate2": "nak", "auto:p99 to c": "multicast+nak"}
+    )
+    assert demand(SubscribeOptions(), carried, "b", 1).transport == "nak"
+    assert demand(SubscribeOptions(), carried, "c", 2).transport == "multicast+nak"
+
+
+def test_whoever_asked_for_a_transport_by_name_wishes_nothing_unless_an_administrator_does() -> None:
+    named = [subscriber(1, "udp", node="b"), subscriber(2, node="c")]
+    assert wishes_of(row("auto:relate2"), named)["auto:relate2"].nodes == frozenset("c")
+    assert wishes_of(row(setting="auto:relate2"), named)["auto:relate2"].nodes == frozenset("bc")
+
+
+def test_what_is_pinned_for_some_does_not_count_for_the_others() -> None:
+    both = [subscriber(1, node="b"), subscriber(2, node="c")]
+    (all_pinned,) = wishes_of(row("auto:relate2", setting="nak"), both).values()
+    assert all_pinned == Asked(Wish("relate2"), frozenset("bc"), "nak")
+    (one_pinned,) = wishes_of(row("auto:relate2", settings={"b": "nak"}), both).values()
+    assert one_pinned == Asked(Wish("relate2"), frozenset("c"))
+    (two_pins,) = wishes_of(row("auto:relate2", settings={"b": "nak", "c": "ack"}), both).values()
+    assert two_pins == Asked(Wish("relate2"), frozenset("bc"), "ack and nak")
+    (unkept,) = wishes_of(row("auto:relate2", setting="udp"), [subscriber(1, reliable=True)]).values()
+    assert unkept.pinned == "", "udp is not used where nothing may be lost"
+
+
+def test_of_what_nodes_tell_only_what_concerns_these_receivers_counts() -> None:
+    to_b, to_c = (Counted(7, f"tcp to {node}", 10, 0, 0) for node in "bc")
+    came = Counted(7, "tcp", 10, 100, 0)
+    sender, b, c = Heard("a", [], sent=[to_b, to_c], line=1e6), Heard("b", [came]), Heard("c", [came])
+    assert of_nodes([sender, b, c], {"b"}) == [
+        Heard("a", [], sent=[to_b], line=1e6), Heard("b", [came]), Heard("c", [])
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -98,7 +152,7 @@ def test_a_deadline_may_be_said_and_no_model_knows_another_than_that_of_experime
     assert automatic("auto:deadline") == Automatic("deadline", 1.0, 0.1)
     assert automatic("auto:deadline=20ms,loss=2%") == Automatic("deadline", 0.02, 0.02)
     assert automatic("auto:deadline=0.1s").deadline_s == 0.1
-    (strict,) = wishes_of(row("auto:deadline=20ms"), [subscriber(1)]).values()
+    (strict,) = wishes(row("auto:deadline=20ms"), [subscriber(1)]).values()
     assert (strict.deadline_s, strict.learned) == (0.02, "")
     assert Wish("deadline").learned == "late_or_lost_100ms"
 

@@ -28,6 +28,9 @@ def why(one: SubscriberPlace) -> str:
 def carried(tag: str, asked: str, chosen: Chosen, now_ns: int) -> str:
     """The same of a transport that the mesh chose."""
     since = max(0, now_ns - chosen.since_ns) // 1_000_000_000
+    if chosen.pinned:
+        before = f"; it would be {chosen.transport}, chosen {since} s ago" if chosen.transport else ""
+        return f"{tag}, {asked}: an administrator pinned {chosen.pinned}{before}"
     return f"{tag}, {asked}: by {chosen.transport} for {since} s, because of {chosen.why or 'nothing that was said'}"
 
 
