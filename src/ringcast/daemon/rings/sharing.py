@@ -51,7 +51,7 @@ class Sharing:
         self._table = table
         self._budget = budget
         self._core = core
-        self.subscriptions: PatternIndex[int, Subscription] = PatternIndex()
+        self.subscriptions: PatternIndex[int, Subscription] = PatternIndex(lambda one: one.info.id)
         self.sized = 0
         """Of those, expected ones included, how many want a size."""
         self.read_otherwise: Callable[[str], bool] | None = None
@@ -78,7 +78,7 @@ class Sharing:
 
     def add(self, subscription: Subscription) -> None:
         """Show it what is there."""
-        self.subscriptions.add(subscription.pattern, subscription.info.id, subscription)
+        self.subscriptions.add(subscription.pattern, subscription)
         self.sized += subscription.options.size is not None
         if subscription.rate_hz:
             self._paced[subscription.info.id] = subscription

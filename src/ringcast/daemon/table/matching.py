@@ -6,9 +6,10 @@ cost one lookup; only wildcards are tried one by one, and equal ones once.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
+from ringcast.daemon.table.groups import Groups
 from ringcast.model.tag import is_pattern, matches
 
 _K = TypeVar("_K", bound=Hashable)
@@ -16,38 +17,32 @@ _V = TypeVar("_V")
 
 
 class PatternIndex(Generic[_K, _V]):
-    """Items by key, each under a pattern."""
+    """Items, each under a pattern, with a key of its own there."""
 
-    def __init__(self) -> None:
-        self._plain: dict[str, dict[_K, _V]] = {}
-        self._wild: dict[str, dict[_K, _V]] = {}
+    def __init__(self, key: Callable[[_V], _K]) -> None:
+        self._plain = Groups(key)
+        self._wild = Groups(key)
 
-    def add(self, pattern: str, key: _K, item: _V) -> None:
-        self._side(pattern).setdefault(pattern, {})[key] = item
+    def add(self, pattern: str, item: _V) -> None:
+        self._side(pattern).add(pattern, item)
 
     def discard(self, pattern: str, key: _K) -> None:
-        side = self._side(pattern)
-        items = side.get(pattern)
-        if items is not None:
-            items.pop(key, None)
-            if not items:
-                del side[pattern]
+        self._side(pattern).discard(pattern, key)
 
     def exact(self, pattern: str) -> list[_V]:
         """The items under this very pattern."""
-        return list(self._side(pattern).get(pattern, {}).values())
+        return list(self._side(pattern).of(pattern))
 
     def items(self) -> Iterator[_V]:
-        for side in (self._plain, self._wild):
-            for items in side.values():
-                yield from items.values()
+        yield from self._plain.items()
+        yield from self._wild.items()
 
     def matching(self, name: str) -> Iterator[_V]:
         """The items whose pattern selects the tag `name`."""
-        yield from self._plain.get(name, {}).values()
-        for pattern, items in self._wild.items():
+        yield from self._plain.of(name)
+        for pattern in self._wild:
             if matches(pattern, name):
-                yield from items.values()
+                yield from self._wild.of(pattern)
 
-    def _side(self, pattern: str) -> dict[str, dict[_K, _V]]:
+    def _side(self, pattern: str) -> Groups[_K, _V]:
         return self._wild if is_pattern(pattern) else self._plain

@@ -22,6 +22,8 @@ from ringcast.control.limits import (
     PLAUSIBLE_LIFE,
 )
 from ringcast.daemon.table.attributes import resolve
+from ringcast.daemon.table.compact import compact
+from ringcast.daemon.table.groups import Groups
 from ringcast.daemon.table.matching import PatternIndex
 from ringcast.daemon.table.replica import Replica
 from ringcast.daemon.table.rows import (
@@ -46,8 +48,8 @@ Digest = dict[str, tuple[int, int]]
 MAX_DESTROYED = 256
 """Destroyed tags of which a node reminds the others."""
 
-_ID = tuple[str, str]
-"""(owner, key)"""
+_ID = tuple[str, int]
+"""(owner, the number that it gave)"""
 
 
 class TagTable:
@@ -59,14 +61,14 @@ class TagTable:
         self._own = Replica(node, incarnation, max_tombstones)
         self._replicas: dict[str, Replica] = {node: self._own}
         self._absent: set[str] = set()
-        self._tags: dict[str, dict[str, TagRow]] = {}
+        self._tags: Groups[str, TagRow] = Groups(lambda row: row.owner)
         self._orphans: dict[str, TagRow] = {}  # tags whose last row went, but were not destroyed
         self._destroyed: dict[str, None] = {}  # keys of this node's own, longest ago first
         self._seen: set[str] = set()  # names of tags that there are
-        self._branches: dict[str, set[str]] = {}  # names of tags and orphans by their first segment
-        self._publishers: PatternIndex[_ID, PublisherRow] = PatternIndex()
-        self._subscribers: PatternIndex[_ID, SubscriberRow] = PatternIndex()
-        self._pulls: PatternIndex[_ID, SubscriberRow] = PatternIndex()
+        self._branches: Groups[str, str] = Groups(lambda name: name)  # tags and orphans by their first segment
+        self._publishers: PatternIndex[_ID, PublisherRow] = PatternIndex(_id)
+        self._subscribers: PatternIndex[_ID, SubscriberRow] = PatternIndex(_id)
+        self._pulls: PatternIndex[_ID, SubscriberRow] = PatternIndex(_id)
         self._contested: set[str] = set()
         self._youngest = 0
         self._rows_of_others = 0
@@ -78,25 +80,26 @@ class TagTable:
 
     def tag(self, name: str) -> TagRow | None:
         """The row that counts for a tag: of several, the one born first, in its latest term."""
-        held = self._tags.get(name, {})
+        held = self._tags.of(name)
         if len(held) == 1:  # as nearly always
-            (row,) = held.values()
+            (row,) = held
             if not row.destroyed:
                 return row
-        rows = [row for row in held.values() if not self.is_destroyed(row)]
+        rows = [row for row in held if not self.is_destroyed(row)]
         if not rows:
             return self._orphans.get(name)
         return min(rows, key=lambda row: (row.born, -row.term, row.owner))
 
     def is_destroyed(self, row: TagRow) -> bool:
         """Whether somebody destroyed that tag, rather than that its row is only not there."""
-        return any(other.destroyed and other.born == row.born for other in self._tags.get(row.name, {}).values())
+        return any(other.destroyed and other.born == row.born for other in self._tags.of(row.name))
 
     def rivals(self, name: str) -> list[TagRow]:
         """Rows of the tag, not destroyed, that do not count because another does."""
         counts = self.tag(name)
-        rows = self._tags.get(name, {}).values()
-        return [row for row in rows if row is not counts and not row.destroyed and not self.is_destroyed(row)]
+        return [
+            row for row in self._tags.of(name) if row is not counts and not row.destroyed and not self.is_destroyed(row)
+        ]
 
     def contested(self) -> list[str]:
         """The tags of which several nodes have rows."""
@@ -109,7 +112,7 @@ class TagTable:
         elif is_pattern(first):
             names = sorted({*self._tags, *self._orphans})
         else:
-            names = sorted(self._branches.get(first, ()))
+            names = sorted(self._branches.of(first))
         rows = (self.tag(name) for name in names if matches(pattern, name))
         return [row for row in rows if row is not None]
 
@@ -163,7 +166,7 @@ class TagTable:
         if not self.has_room:
             kept = f"node {self.node!r} keeps {MAX_TAGS_PER_NODE} tags already, and other nodes take in no more of it"
             raise ResourceLimit(kept, "destroy tags that nobody needs, or create this one on another node")
-        born = max([self._youngest, *(row.born for row in self._tags.get(name, {}).values())])
+        born = max([self._youngest, *(row.born for row in self._tags.of(name))])
         row = TagRow(
             name=name, attributes=attributes, primary=self.node, born=min(born + 1, MAX_BORN), settings=settings or {}
         )
@@ -288,6 +291,7 @@ class TagTable:
             self._replicas[delta.node] = replica
         elif replica.incarnation > delta.incarnation:
             return []
+        delta = compact(delta, self._held_name)
         room = MAX_ROWS_OF_OTHERS - self._rows_of_others + len(before)
         held = len(replica) + len(before)
         touched = {key: (row, None) for key, row in before.items()} | {
@@ -324,29 +328,25 @@ class TagTable:
             return []
         if isinstance(row, TagRow):
             return self._show_tag(row.name, row.owner, new if isinstance(new, TagRow) else None)
-        where = (row.owner, row.key)
         if isinstance(old, PublisherRow):
-            self._publishers.discard(old.info.tag, where)
+            self._publishers.discard(old.info.tag, _id(old))
         if isinstance(old, SubscriberRow):
-            (self._pulls if old.pulls_s else self._subscribers).discard(old.info.pattern, where)
+            (self._pulls if old.pulls_s else self._subscribers).discard(old.info.pattern, _id(old))
         if isinstance(new, PublisherRow):
-            self._publishers.add(new.info.tag, where, new)
+            self._publishers.add(new.info.tag, new)
         if isinstance(new, SubscriberRow):
-            (self._pulls if new.pulls_s else self._subscribers).add(new.info.pattern, where, new)
+            (self._pulls if new.pulls_s else self._subscribers).add(new.info.pattern, new)
         return _difference(old, new)
 
     def _show_tag(self, name: str, owner: str, new: TagRow | None) -> list[Change]:
         before = self.tag(name)
-        rows = self._tags.setdefault(name, {})
-        rows.pop(owner, None)
+        self._tags.discard(name, owner)
         if new is not None:
-            rows[owner] = new
+            self._tags.add(name, new)
             if owner == self.node or new.born <= PLAUSIBLE_BORN:
                 self._youngest = max(self._youngest, new.born)
             self._orphans.pop(name, None)
-        if not rows:
-            del self._tags[name]
-        if len(rows) > 1:
+        if len(self._tags.of(name)) > 1:
             self._contested.add(name)
         else:
             self._contested.discard(name)
@@ -356,15 +356,20 @@ class TagTable:
         self._file(name)
         return _difference(before, after)
 
+    def _held_name(self, name: str) -> str:
+        return next((row.name for row in self._tags.of(name)), name)
+
     def _file(self, name: str) -> None:
         (self._seen.discard if self.tag(name) is None else self._seen.add)(name)
         first = name.partition("/")[0]
         if name in self._tags or name in self._orphans:
-            self._branches.setdefault(first, set()).add(name)
-        elif (branch := self._branches.get(first)) is not None:
-            branch.discard(name)
-            if not branch:
-                del self._branches[first]
+            self._branches.add(first, name)
+        else:
+            self._branches.discard(first, name)
+
+
+def _id(row: Declaration) -> _ID:
+    return row.owner, row.info.id
 
 
 def _difference(old: Row | None, new: Row | None) -> list[Change]:
