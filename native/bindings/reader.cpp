@@ -130,6 +130,16 @@ public:
         }
     }
 
+    // What was received, and what has come behind it: at most n.
+    nb::list with_queued(nb::object message, std::size_t n) {
+        const Receiving receiving(open(), what_.c_str());
+        std::vector<nb::object> out;
+        out.reserve(std::min<std::size_t>(n, 4 * kMostClaimed));
+        out.push_back(std::move(message));
+        if (n > 1) fill(out, n - 1);
+        return list_of(out);
+    }
+
     // As recv_many, into columns; nothing is decoded.
     nb::object recv_columns(u64 n, nb::handle timeout, u64 most_bytes) {
         const i64 until = deadline(timeout);
@@ -367,6 +377,7 @@ void bind_reader(nb::module_& m) {
         .def("recv_if_any", [](PyReader& r, bool copy) { return or_none(r.recv_if_any(copy)); }, "copy"_a = true)
         .def("plan_spin", &PyReader::plan_spin)
         .def("recv_queued", [](PyReader& r, bool copy, bool spins) { return or_none(r.recv_queued(copy, spins)); }, "copy"_a = true, "spins"_a = false)
+        .def("with_queued", &PyReader::with_queued, "message"_a, "n"_a)
         .def("quiet", &PyReader::quiet)
         .def("recv_many", &PyReader::recv_many, "n"_a, "timeout"_a = nb::none())
         .def("recv_columns", &PyReader::recv_columns, "n"_a, "timeout"_a = nb::none(), "most_bytes"_a = 1 << 26)

@@ -284,6 +284,9 @@ class RingReader:
         """What has come already, or None; the descriptor stays as it is. With `spins`, wait for it a tenth of a
         millisecond at most, as planned."""
 
+    def with_queued(self, message: Message[Any], n: int) -> list[Message[Any]]:
+        """What was received, and what has come behind it: at most `n`, at least 1."""
+
     def quiet(self) -> bool:
         """Whether there is nothing to receive and nothing to raise; the descriptor is then not readable."""
 

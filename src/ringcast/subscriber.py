@@ -182,6 +182,12 @@ class Subscriber(Closing, Generic[T_co]):
         """`recv` for asyncio. Raises as `recv` does, and DaemonUnavailable when its first call finds no daemon."""
         return await self._rings.receive(timeout, copy)
 
+    async def recv_many_async(self, n: int, timeout: float | None = None) -> list[Message[T_co]]:
+        """`recv_many` for asyncio. Raises as `recv_async` does."""
+        if n < 1:
+            raise ValueError("recv_many needs room for at least one message")
+        return self._rings.with_queued(await self._rings.receive(timeout, copy=True), n)
+
     async def __aiter__(self) -> AsyncIterator[Message[T_co]]:
         while True:
             try:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Generic
 
 from ringcast.aio.closing import AsyncClosing
-from ringcast.errors import ClosedError, WouldBlock
+from ringcast.errors import ClosedError
 from ringcast.measure.receiving import SubscriberStats
 from ringcast.message import Message, T, T_co
 from ringcast.scaling.fidelity import Fidelity
@@ -36,13 +36,7 @@ class AsyncSubscriber(AsyncClosing[Subscriber[T_co]], Generic[T_co]):
 
     async def recv_many(self, n: int, timeout: float | None = None) -> list[Message[T_co]]:
         """Wait for at least one message, return at most `n`. Raises as `Subscriber.recv_many` does."""
-        messages = [await self.recv(timeout)]
-        try:
-            while len(messages) < n:
-                messages.append(self._thing.recv_nowait())
-        except WouldBlock:
-            pass
-        return messages
+        return await self._thing.recv_many_async(n, timeout)
 
     async def __aiter__(self) -> AsyncIterator[Message[T_co]]:
         """Messages until somebody closes the subscriber. Raises as `recv` does otherwise."""

@@ -59,6 +59,37 @@ def test_the_same_names_do_the_same(run, daemon):
     run(main)
 
 
+def test_an_unreadable_message_costs_a_batch_none_of_those_before_it(run, program):
+    other = program("""
+        import ringcast, ringcast.codec.registry as registry
+        registry._BUILT_IN["json"] = "ringcast.codec.raw:BYTES"
+        with ringcast.connect() as session, session.publisher("mixed", codec="json") as pub:
+            print("there")
+            input()
+            pub.send_many([b"1", b"2", b"{", b"3"])
+            print("sent")
+            input()
+        """)
+
+    async def main(session):
+        sub = await session.subscribe("mixed", codec="json")
+        batch = asyncio.create_task(sub.recv_many(10, timeout=PATIENCE_S))
+        await asyncio.to_thread(other.expect, "there")
+        other.tell()
+        await asyncio.to_thread(other.expect, "sent")
+        found = [msg.data for msg in await batch]
+        while len(found) < 2:  # the first may have come alone
+            found += [msg.data for msg in await sub.recv_many(10, timeout=PATIENCE_S)]
+        assert found == [1, 2]
+        with pytest.raises(ringcast.DecodeError):
+            await sub.recv_many(10, timeout=PATIENCE_S)
+        assert [msg.data for msg in await sub.recv_many(10, timeout=PATIENCE_S)] == [3]
+        with pytest.raises(TimeoutError):
+            await sub.recv_many(10, timeout=0.001)
+
+    run(main)
+
+
 def test_a_session_can_be_awaited_and_closed(daemon):
     async def main():
         session = await ringcast.connect_async(daemon.socket_path, start=False)
