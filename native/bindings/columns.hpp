@@ -8,7 +8,6 @@
 
 #include <cstdlib>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "ring/view.hpp"
@@ -64,18 +63,6 @@ private:
     std::vector<std::uint8_t> discardable_;
     std::vector<std::int32_t> ring_, offsets_{0};
     Heap heap_;
-};
-
-// The rings that rows of one batch came from, numbered as they turn up.
-struct RingNumbers {
-    u32 of(const void* ring, const nb::object& publisher) {
-        const auto [at, added] = numbers.try_emplace(ring, static_cast<u32>(numbers.size()));
-        if (added) publishers.append(publisher);
-        return at->second;
-    }
-
-    std::unordered_map<const void*, u32> numbers;
-    nb::list publishers;
 };
 
 void bind_columns(nb::module_& m);

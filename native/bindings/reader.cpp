@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "bindings/bridge.hpp"
-#include "bindings/columns.hpp"
 #include "bindings/counters.hpp"
 #include "bindings/errors.hpp"
 #include "bindings/gil.hpp"
 #include "bindings/message.hpp"
+#include "bindings/messages/received_columns.hpp"
 #include "bindings/messages/runs.hpp"
 #include "bindings/module.hpp"
 #include "bindings/reader.hpp"
@@ -145,11 +145,10 @@ public:
         const i64 until = deadline(timeout);
         const Receiving receiving(open(), what_.c_str());
         raise_postponed();
-        Columns columns(n, most_bytes);
-        RingNumbers rings;
+        ReceivedColumns received(n, most_bytes);
         for (bool late = false;; late = !wait(until)) {
-            fill(columns, rings);
-            if (columns.rows() > 0) return columns.finish(std::move(rings.publishers));
+            received.take(reader_, postponed_);
+            if (!received.empty()) return received.finish();
             if (late) give_up(timeout);
         }
     }
@@ -268,40 +267,6 @@ private:
         } catch (nb::python_error& error) {
             if (out.empty()) throw;
             postponed_ = nb::borrow(error.value());
-        }
-    }
-
-    // With the GIL: looking around may let go of a ring, and with it of Python objects. Long copies go without.
-    void fill(Columns& columns, RingNumbers& rings) {
-        Record record;
-        Reader::Member* from;
-        for (i64 now = 0;;) {
-            Peek peek = reader_.poll(record, from);
-            while (peek == Peek::ready) {
-                const Source& source = source_of(*from);
-                // A message that no offset can bound is as unreadable as a damaged one.
-                if (!Columns::fits(record.length)) let_go(reader_, *from);
-                // Not advanced past: it comes first in the next batch.
-                if (!columns.has_room(record.length)) return;
-                if (!columns.take_with_gil(*source.ring, record)) {
-                    peek = reader_.overtaken(*from, record);
-                    continue;
-                }
-                if (now < record.sent_ns || now == 0) now = utc_ns();
-                const u32 number = rings.of(from, source.publisher);
-                columns.add(record, number, now, reader_.taken(*from, record, now, false));
-                break;
-            }
-            if (peek == Peek::ready) continue;
-            if (peek == Peek::corrupt) {
-                try {
-                    raise_corrupt(source_of(*from));
-                } catch (nb::python_error& error) {
-                    if (columns.rows() == 0) throw;
-                    postponed_ = nb::borrow(error.value());
-                }
-            }
-            return;
         }
     }
 

@@ -1,7 +1,8 @@
 """`ringcast lab run labmap`: paper 002's test and its statements, and what is asked of variables.
 
 The full form keeps every repetition in out/labmap/repetitions.jsonl as it is done; interrupted and started again it
-goes on from there. Spark draws the lines of Tables 1 and 2 from `bronze.results` (`lines`).
+goes on from there. From `bronze.results` Spark draws the lines of Tables 1 and 2 (`fit`, `planes`) and computes what is
+said of the test (`rates`). Without Spark the latter is computed in Python.
 """
 
 from __future__ import annotations
@@ -10,23 +11,15 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ringcast.lab.labmap import (
-    asked,
-    clocks,
-    figures,
-    grid,
-    joining,
-    lines,
-    peers_asked,
-    results,
-    snooping,
-    statements,
-)
+from ringcast.lab.labmap import asked, clocks, grid, joining, peers_asked, results, snooping
 from ringcast.lab.labmap.field import LabMapNetwork
+from ringcast.lab.labmap.paper import figures, lines, rates, statements
+from ringcast.lab.labmap.paper.rates import InPython, Rates
+from ringcast.lab.measuring import sampled
 from ringcast.lab.measuring.report import Analysed, Findings, Steps
 from ringcast.lab.testbed.cleanup import LabError
 
-PIPELINES = lines.PIPELINES
+PIPELINES = (*lines.PIPELINES, *rates.PIPELINES)
 FOLDER = Path("out/labmap")
 REPETITIONS = "repetitions.jsonl"
 RECEIVERS = 5
@@ -49,10 +42,9 @@ def run(quick: bool, steps: Steps) -> Findings:
             left = Path(scratch) / REPETITIONS if quick else FOLDER / REPETITIONS
             try:
                 left.parent.mkdir(parents=True, exist_ok=True)
-                tables, found = grid.run(bed, quick, steps, left)
+                found = grid.run(bed, quick, steps, left)
             except OSError as exc:
                 raise LabError(f"cannot keep repetitions in {left.parent}: {exc}") from exc
-        findings.add(tables)
         for drive in drives:
             findings.measured += results.measured(results.of(drive, 0))
         findings.measured += results.measured(found)
@@ -60,8 +52,7 @@ def run(quick: bool, steps: Steps) -> Findings:
             findings.notes.append("the system did not let daemons and measuring processes have real-time priority")
     known = clocks.run(quick, steps)
     findings.add(known)
-    findings.add(statements.rows(found, clocks.absolute_ms(known)))
-    findings.pictures += figures.pictures(found)
+    findings.add(_concluded(InPython(found), clocks.absolute_ms(known)))
     findings.add(peers_asked.run(quick, steps))
     findings.rows.sort(key=lambda row: ("asked", "shape", "figure").index(row.kind))
     findings.notes.append("a repetition is one drive of 10 to 100 periods after a warm-up of 10")
@@ -69,5 +60,13 @@ def run(quick: bool, steps: Steps) -> Findings:
 
 
 def conclude(findings: Findings, analysed: Analysed) -> None:
-    """Add Tables 1 and 2, whose lines Spark drew."""
+    """What is said of the test, as Spark computes it from the lake, and Tables 1 and 2, whose lines Spark drew."""
+    sampled.by_spark(findings, _concluded(analysed))
     findings.tables += lines.tables(analysed)
+
+
+def _concluded(analysed: Analysed, far_ms: float | None = None) -> Findings:
+    found = Rates.of(analysed)
+    concluded = statements.rows(found, far_ms)
+    concluded.pictures += figures.pictures(found)
+    return concluded

@@ -11,13 +11,12 @@ import os
 import select
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from ringcast.lab.labmap import results
 from ringcast.lab.labmap.field import LabMapNetwork, Setting
 from ringcast.lab.labmap.results import Result
-from ringcast.lab.measuring.report import Findings, Steps, Table
+from ringcast.lab.measuring.report import Steps
 from ringcast.lab.testbed import affinity
 from ringcast.record.machine import code_version
 
@@ -92,7 +91,7 @@ class Counter:
         return self._last
 
 
-def run(bed: LabMapNetwork, quick: bool, steps: Steps, left: Path) -> tuple[Findings, list[Result]]:
+def run(bed: LabMapNetwork, quick: bool, steps: Steps, left: Path) -> list[Result]:
     """Raises LabError, OSError."""
     wanted = settings(quick)
     repetitions = 1 if quick else REPETITIONS
@@ -117,7 +116,7 @@ def run(bed: LabMapNetwork, quick: bool, steps: Steps, left: Path) -> tuple[Find
     finally:
         if stress is not None:
             stress.close()
-    return Findings(tables=[_table(found)]), found
+    return found
 
 
 def _one(bed: LabMapNetwork, setting: Setting, repetition: int, quick: bool, stress: Stress | None) -> list[Result]:
@@ -129,17 +128,3 @@ def _one(bed: LabMapNetwork, setting: Setting, repetition: int, quick: bool, str
     ended = stress.read()
     rates = [(b[0] - a[0]) / (b[1] - a[1]) if b[1] > a[1] else 0.0 for a, b in zip(begun, ended, strict=True)]
     return results.of(drive, repetition, dict(zip(("publisher", "subscriber"), rates, strict=True)))
-
-
-def _table(found: Sequence[Result]) -> Table:
-    heads = ("transport", "nodes", "load", "n", "period (ms)", "lost", "mean (us)", "greatest (us)", "jitter (us)")
-    rows = []
-    for one in found:
-        if "latency_ms" not in one.metrics:
-            continue
-        c, m = one.configuration, one.metrics
-        rows.append(
-            [str(c["transport"]), str(c["subscribers"]), str(c["load"]), str(c["n"]), f"{1e3 * float(c['dt_s']):g}",
-             f"{m['lost']:.0f}", *(f"{1e3 * m[name]:.0f}" for name in ("latency_ms", "latency_most_ms", "jitter_ms"))]
-        )  # fmt: skip
-    return Table("The paper's test (Figures 4 to 7)", heads, rows)

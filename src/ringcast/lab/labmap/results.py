@@ -14,7 +14,8 @@ EXPERIMENT = "labmap"
 UNITS = {
     "latency_ms": "ms", "latency_p50_ms": "ms", "latency_most_ms": "ms", "jitter_ms": "ms", "period_jitter_ms": "ms",
     "lost": "1", "lost_share": "1", "wrong": "1", "whetstones": "10^3/s", "changes_per_s": "1/s", "softirq_share": "1",
-    "publisher_cpu": "1",
+    "publisher_cpu": "1", "change_to_send_ms": "ms", "send_to_kernel_ms": "ms", "kernel_to_mirror_ms": "ms",
+    "mirror_to_hand_ms": "ms",
 }  # fmt: skip
 
 
@@ -35,7 +36,9 @@ def of(drive: Drive, repetition: int, whetstones: dict[str, float] | None = None
     }  # fmt: skip
     named = {
         "latency_ms": "mean_us", "latency_p50_ms": "p50_us", "latency_most_ms": "most_us", "jitter_ms": "deviation_us",
-        "period_jitter_ms": "period_jitter_us",
+        "period_jitter_ms": "period_jitter_us", "change_to_send_ms": "change_to_send_us",
+        "send_to_kernel_ms": "send_to_kernel_us", "kernel_to_mirror_ms": "kernel_to_mirror_us",
+        "mirror_to_hand_ms": "mirror_to_hand_us",
     }  # fmt: skip
     metrics = {name: value / 1e3 for name, what in named.items() if (value := drive.mean(what)) is not None}
     metrics |= {

@@ -41,7 +41,7 @@ def test_processes_are_there_before_anything_is_measured(network: FieldNetwork) 
 
 def test_nak_delivers_everything_and_udp_does_not(network: FieldNetwork) -> None:
     chosen = tuple(c for c in CONTENDERS if c.name in ("udp", "nak"))
-    plan = QuickPlan((3,), (0.0, LOSS), chosen, UPDATES)
+    plan = QuickPlan((3,), {0.0: UPDATES, LOSS: UPDATES}, chosen)
     runs = experiment.streams(network, plan, CountedSteps())
     assert [(cell.loss, contender.name) for cell, contender, _ in runs] == [
         (0.0, "udp"), (LOSS, "udp"), (LOSS, "nak"),

@@ -69,7 +69,7 @@ def streams(network: FieldNetwork, plan: FieldPlan, steps: Steps) -> list[Run]:
     for cell in plan.cells:
         for contender in plan.contenders_of(cell):
             steps.step(f"real network: {contender.name}, {cell.label}")
-            runs.append((cell, contender, network.run(cell, contender, plan.updates)))
+            runs.append((cell, contender, network.run(cell, contender, plan.losses[cell.loss])))
     for cell in plan.slow_cells:
         steps.step(f"real network: all transports, {cell.label}")
         outcomes = network.run_together(cell, plan.contenders, SLOW[cell.rate_hz])

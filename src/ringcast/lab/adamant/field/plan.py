@@ -28,16 +28,18 @@ SLOW = {10.0: 300, 25.0: 500, 50.0: 500}
 PAYLOAD_BYTES = 12
 SEEDS = range(1, 6)
 NOTHING_LOST = 0.0
+LOSSES = {NOTHING_LOST: 1_000, 0.01: 1_000, 0.02: 500, 0.03: 1_000, 0.05: 500}
+"""Updates that a transport by itself sends. No figure of the paper is of 2 or 5 %: half as many lose enough there."""
+LATERAL_R = (4, 8)
+"""Of the paper's Figures 19 to 21, and of 16 to 18."""
 _GRTT = "grtt=1ms"
 _PARITY_PATIENCE_MS = 10.0
-
-
-def _lateral_patience_ms(rate_hz: float) -> float:
-    return min(max(2 * 4 * 1000 / rate_hz, 10.0), 500.0)
-
-
 _PATIENCE = "<patience>"
-"""In what is simulated: how long lateral waits, which follows from the rate."""
+"""In what is simulated: how long lateral waits, which follows from its r and from the rate."""
+
+
+def _lateral_patience_ms(r: int, rate_hz: float) -> float:
+    return min(max(2 * r * 1000 / rate_hz, 10.0), 500.0)
 
 
 class Contender(msgspec.Struct, frozen=True):
@@ -50,6 +52,8 @@ class Contender(msgspec.Struct, frozen=True):
     complete: bool = False
     """Whether it promises to deliver everything."""
     ordered: bool = True
+    r: int = 0
+    """Of lateral in order."""
 
 
 AS_IT_COMES = ", as it comes"
@@ -60,16 +64,17 @@ def _as_it_comes(name: str) -> Contender:
     return Contender(name + AS_IT_COMES, f"multicast+{name}", f"{name},{_GRTT}", ordered=False)
 
 
+def _lateral(r: int) -> Contender:
+    name = f"lateral:r={r},c=3"
+    return Contender(name, f"multicast+{name}", f"ordering+{name},{_GRTT},patience={_PATIENCE}", r=r)
+
+
 CONTENDERS = (
     Contender("udp", "udp", "ordering", multicast=False),
     Contender("multicast", "multicast", "ordering"),
     Contender("tcp", "tcp", TCP, multicast=False, complete=True),
     Contender("nak", "multicast+nak", f"nak:{_GRTT}", complete=True),
-    Contender(
-        "lateral:r=4,c=3",
-        "multicast+lateral:r=4,c=3",
-        f"ordering+lateral:r=4,c=3,{_GRTT},patience={_PATIENCE}",
-    ),
+    *map(_lateral, LATERAL_R),
     Contender(
         "lateral+nak:r=4,c=3", "multicast+lateral+nak:r=4,c=3", f"lateral+nak:r=4,c=3,{_GRTT}", complete=True
     ),
@@ -78,18 +83,22 @@ CONTENDERS = (
         "multicast+parity:r=4,c=3",
         f"ordering+parity:r=4,c=3,{_GRTT},patience={_PARITY_PATIENCE_MS:g}ms",
     ),
-    _as_it_comes("lateral:r=4,c=3"),
+    *(_as_it_comes(_lateral(r).name) for r in LATERAL_R),
     _as_it_comes("parity:r=4,c=3"),
     Contender("ack", "ack", f"ack:{_GRTT}", multicast=False, complete=True),
 )  # fmt: skip
 
 
-class FieldPlan(msgspec.Struct, frozen=True):
-    receivers: tuple[int, ...]
-    losses: tuple[float, ...]
-    contenders: tuple[Contender, ...]
-    updates: int
+QUICK = ("udp", "tcp", "nak", "lateral:r=4,c=3", "lateral+nak:r=4,c=3", "parity:r=4,c=3",
+         f"lateral:r=4,c=3{AS_IT_COMES}")  # fmt: skip
 
+
+class FieldPlan(msgspec.Struct, frozen=True):
+    """`losses` say how many updates each contender sends by itself."""
+
+    receivers: tuple[int, ...]
+    losses: dict[float, int]
+    contenders: tuple[Contender, ...]
     slow: tuple[float, ...] = ()
 
     @property
@@ -119,9 +128,8 @@ class QuickPlan(FieldPlan, frozen=True):
 
 def field_plan(quick: bool) -> FieldPlan:
     if quick:
-        few = tuple(c for c in CONTENDERS if c.name not in ("multicast", "ack", f"parity:r=4,c=3{AS_IT_COMES}"))
-        return QuickPlan((3,), (NOTHING_LOST, 0.03), few, 250)
-    return FieldPlan((3, 10, 25), (NOTHING_LOST, 0.01, 0.03), CONTENDERS, 1_000, tuple(SLOW))
+        return QuickPlan((3,), {NOTHING_LOST: 250, 0.03: 250}, tuple(c for c in CONTENDERS if c.name in QUICK))
+    return FieldPlan((3, 10, 25), LOSSES, CONTENDERS, tuple(SLOW))
 
 
 class Links(msgspec.Struct, frozen=True):
@@ -143,7 +151,7 @@ def links_of(latencies_us: Sequence[float]) -> Links:
 
 def prediction(cell: Cell, contender: Contender, links: Links, updates: int, seed: int) -> Scenario:
     return Scenario(
-        transport=contender.simulated.replace(_PATIENCE, f"{_lateral_patience_ms(cell.rate_hz):g}ms"),
+        transport=contender.simulated.replace(_PATIENCE, f"{_lateral_patience_ms(contender.r, cell.rate_hz):g}ms"),
         multicast=contender.multicast, receivers=cell.receivers, loss=cell.loss,
         burst=cell.burst, rate_hz=cell.rate_hz, updates=updates, payload_bytes=PAYLOAD_BYTES,
         delay_us=links.delay_us, jitter_us=links.jitter_us, send_us=0.0, seed=seed,

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from ringcast.lab.labmap.statements import MULTICAST, UNICAST
+from ringcast.lab.labmap.paper.statements import MULTICAST, UNICAST
 from ringcast.lab.measuring.report import Analysed, Table
 from ringcast.lab.measuring.rows import tidy
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ringcast.lab.labmap import lines
+from ringcast.lab.labmap.paper import lines
 
 
 class Told:
