@@ -55,7 +55,7 @@ HURRIED_S = 0.3
 RELIEVED_S = 1.0
 """After what filled a line was replaced in haste: what left since then says whether the queue is empty."""
 TIMEOUT_S = 0.8
-MOSTBESIDES = 256
+MOST_BESIDES = 256
 """Tags that are told of although nobody leaves them to this node."""
 USUAL = "relate2"
 
@@ -170,7 +170,7 @@ class Choosing:
         """Tags that this node keeps and whose transport is left to it, with who asked for what, by key. While somebody
         reads what they cost, others that go to another node too, without any wish."""
         table = self._local.table
-        more = MOSTBESIDES if self._is_read() else 0
+        more = MOST_BESIDES if self._is_read() else 0
         for row in table.tags():
             if row.primary != table.node:
                 continue
