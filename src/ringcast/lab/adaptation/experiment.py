@@ -72,9 +72,10 @@ def run_real(quick: bool, steps: Steps) -> Findings:
     plan, others = real.phases(quick), Disturbance()
     steps.expect(len(plan))
     findings = Findings()
-    with FieldNetwork(max(*(phase.receivers for phase in plan), switching.RECEIVERS)) as network:
+    carriers = (real.ADAPTIVE, *(real.QUICK_FIXED if quick else real.FIXED))
+    receivers = max(*(phase.receivers for phase in plan), switching.RECEIVERS)
+    with FieldNetwork(receivers, publishers=len(carriers)) as network:
         findings.add(switching.conclude(switching.run(network, 1 if quick else 3, steps)))
-        carriers = (real.ADAPTIVE, *(real.QUICK_FIXED if quick else real.FIXED))
         findings.add(choices.conclude(plan, real.Living(network, carriers, steps).live(plan)))
         if not quick:
             steps.expect(1)

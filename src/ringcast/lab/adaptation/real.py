@@ -1,11 +1,10 @@
 """The phases on a real network, at a reduced size: daemons in network namespaces, kernel loss, a queue as a thin link.
 
-Carriers live through a phase side by side, each on a tag of its own: the kernel loses packets independently of each
-other, so none changes what another meets, and what the machine does meanwhile meets all of them.
-On a thin link one carrier would fill another's queue, and packets that are lost in a row would be of different
-carriers: there they take turns, and only who has its turn has subscribers. Who chooses itself is first: its stream goes
-on from the phase before, as any stream does whose link gets worse. What one has left in the queue is gone before the
-next begins.
+Carriers live through a phase side by side, each on a tag of its own from a node of its own: the kernel loses packets
+independently of each other, and none shares a line with another, so none changes what another meets, and what the
+machine does meanwhile meets all of them. Only packets that are lost in a row would be of different carriers: there they
+take turns, and only who has its turn has subscribers. Who chooses itself is first: its stream goes on from the phase
+before. What one has left in a queue is gone before the next phase begins.
 
 What is lost is chance, and the least of many measurements is the luckiest one. So what the best fixed carrier costs is
 told by another measurement than the one that says which is the best: of carriers that take turns it has another turn;
@@ -62,7 +61,7 @@ class RealPhase(NamedTuple):
     loss: float = 0.0
     rate_hz: float = 100.0
     line: str | None = None
-    """The publisher's; None: as fast as the machine."""
+    """Each publisher's; None: as fast as the machine."""
     burst: float = 1.0
     """Packets that are lost in a row, on average."""
 
@@ -76,7 +75,7 @@ def phases(quick: bool) -> tuple[RealPhase, ...]:
         # Many receivers see many losses in a short time.
         return (
             RealPhase("nothing is lost", 1_300, MORE), RealPhase("5 % is lost", 2_800, MORE, 0.05),
-            RealPhase("a thin link", 800, MORE, 0.05, line=THIN),
+            RealPhase("a thin link", 2_800, MORE, 0.05, line=THIN),
         )  # fmt: skip
     return (
         RealPhase("nothing is lost", 1_200), RealPhase("1 % is lost", 1_500, loss=0.01),
@@ -93,7 +92,7 @@ def steady() -> RealPhase:
 
 def turns(phase: RealPhase, carriers: Sequence[str]) -> list[list[str]]:
     """Which carriers live through the phase at once. Pure."""
-    return [[carrier] for carrier in carriers] if phase.line or phase.burst > 1 else [list(carriers)]
+    return [[carrier] for carrier in carriers] if phase.burst > 1 else [list(carriers)]
 
 
 @dataclass
@@ -152,12 +151,14 @@ class _Run(NamedTuple):
 
 
 class Living:
-    """All carriers through all phases, on a network that has enough receivers."""
+    """All carriers through all phases, on a network that has enough receivers, and a publishing node for each carrier."""
 
     def __init__(self, network: FieldNetwork, carriers: Sequence[str], steps: Steps) -> None:
         self._network = network
         self._steps = steps
         self._tags = {carrier: network.tag() for carrier in carriers}
+        self._homes = dict(zip(self._tags.values(), network.homes[: len(carriers)], strict=True))
+        """From which node each tag is published."""
         self._began = 0.0
         self._numbers = itertools.count()
         self._recorders: list[_Recorder] = []
@@ -171,7 +172,8 @@ class Living:
         network = self._network
         network.start([network.here, *network.there(max(phase.receivers for phase in plan))])
         publisher, tags = network.actor(network.here), list(self._tags.values())
-        publisher.ask("open", end=_PUBLISHER, name=_PUBLISHER, tags=tags)
+        sockets = {tag: network.socket(home) for tag, home in self._homes.items()}
+        publisher.ask("open", end=_PUBLISHER, name=_PUBLISHER, tags=tags, homes=sockets)
         network.mesh.wait_for_publisher(*tags)
         self._join(turns(plan[0], list(self._tags))[0], network.there(plan[0].receivers))
         self._began = time.monotonic()
@@ -200,7 +202,7 @@ class Living:
             for one in new:
                 self._network.actor(one.node).reply(JOIN_PATIENCE_S)
             for one in new:
-                self._network.mesh.wait_for_way(tag, self._network.here, one.node)
+                self._network.mesh.wait_for_way(tag, self._homes[tag], one.node)
             self._recorders += new
 
     def _leave(self, leaving: Sequence[_Recorder]) -> None:
@@ -227,14 +229,13 @@ class Living:
     def _through(self, phase: RealPhase) -> tuple[dict[str, _Run], dict[str, _Run]]:
         """Each carrier's run, and the second one of those that had one."""
         network, nodes = self._network, self._network.there(phase.receivers)
-        wire = network.mesh.bed.link(network.here, HUB)
         found: dict[str, _Run] = {}
         every = turns(phase, list(self._tags))
         self._only(every[0], nodes)
         self.lived.began.append(time.monotonic() - self._began)
         network.lose(phase.loss, nodes, phase.burst)
         if phase.line is not None:
-            wire.set_rate(phase.line, to=HUB)
+            self._narrow(phase.line)
         try:
             for carriers in every:
                 self._only(carriers, nodes)
@@ -250,7 +251,13 @@ class Living:
         finally:
             network.lose(0.0, nodes)
             if phase.line is not None:
-                wire.set_rate(None, to=HUB)
+                time.sleep(DRAIN_S)
+                self._narrow(None)
+
+    def _narrow(self, line: str | None) -> None:
+        """Of each node that publishes, the line by which it sends."""
+        for home in self._homes.values():
+            self._network.mesh.bed.link(home, HUB).set_rate(line, to=HUB)
 
     def _came(self, phase: RealPhase, run: _Run, part: slice = slice(None)) -> Came:
         return came(phase, run.first, [self._taken[one] for one in run.recorders[part]])
@@ -283,7 +290,7 @@ class Living:
 
     def _look(self) -> None:
         tag = self._tags.get(ADAPTIVE)
-        rows = self._network.mesh.sessions[self._network.here].tags(tag) if tag else []
+        rows = self._network.mesh.sessions[self._homes[tag]].tags(tag) if tag else []
         for row in rows:
             found = row.chosen.get(choice_key(ADAPTIVE, False, False))
             if found is not None and [found.transport] != [name for _, name in self.lived.chosen[-1:]]:

@@ -1,4 +1,6 @@
-"""The ends of several streams side by side: one process publishes all of them, one on each node records them.
+"""The ends of several streams side by side: one process publishes all of them, one on each node records them. The
+publishing one may do so from several nodes, through a session with each one's daemon: so streams that leave by lines of
+their own are still sent evenly apart.
 
 Latency is from `send` to the return of `recv`, by the one clock of the machine that all nodes share.
 """
@@ -24,10 +26,17 @@ _SLICE_S = 0.2
 
 
 class SideBySide:
-    """Publishes on several tags."""
+    """Publishes on several tags, each from the node whose daemon has its socket in `homes`, or else from this one."""
 
-    def __init__(self, session: ringcast.Session, tags: Sequence[str]) -> None:
-        self._publishers = {tag: session.tag(tag, depth=DEPTH).publisher() for tag in tags}
+    def __init__(
+        self, session: ringcast.Session, tags: Sequence[str], homes: Mapping[str, str] | None = None
+    ) -> None:  # fmt: skip
+        homes = homes or {}
+        self._sessions = {
+            socket: ringcast.connect(socket, start=False, program="ringcast lab") for socket in {*homes.values()}
+        }
+        at = {tag: self._sessions[homes[tag]] if tag in homes else session for tag in tags}
+        self._publishers = {tag: at[tag].tag(tag, depth=DEPTH).publisher() for tag in tags}
         self._sent = dict.fromkeys(tags, 0)
 
     def match(self, subscribers: int) -> None:
@@ -58,6 +67,8 @@ class SideBySide:
     def close(self) -> None:
         for publisher in self._publishers.values():
             publisher.close()
+        for session in self._sessions.values():
+            session.close()
 
 
 class Recorders:

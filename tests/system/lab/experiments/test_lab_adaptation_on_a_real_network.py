@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(unavailable() is not None, reason=unavailable() 
 
 @pytest.fixture(scope="module")
 def network() -> Iterator[FieldNetwork]:
-    with FieldNetwork(switching.RECEIVERS + 1) as network:
+    with FieldNetwork(switching.RECEIVERS + 1, publishers=2) as network:
         yield network
 
 

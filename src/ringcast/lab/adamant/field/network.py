@@ -1,4 +1,4 @@
-"""A publisher's node and its receivers' around a switch, a daemon on each, and a stream across them while the kernel
+"""Nodes that publish and their receivers' around a switch, a daemon on each, and streams across them while the kernel
 loses packets.
 
 Packets are lost where they arrive at the receivers, and only there, as in the simulator and in the paper: data, what
@@ -35,10 +35,11 @@ HUB = "hub"
 
 
 class FieldNetwork(Opened):
-    """Entering raises LabError. The first node publishes."""
+    """Entering raises LabError. The first nodes publish, one of them unless more are asked for."""
 
-    def __init__(self, receivers: int) -> None:
-        self._topology = star(receivers + 1)
+    def __init__(self, receivers: int, publishers: int = 1) -> None:
+        self._topology = star(publishers + receivers)
+        self._publishers = publishers
         self._numbers = itertools.count()
         self._actors: dict[str, Actor] = {}
         self.mesh: MeshNodes
@@ -52,8 +53,17 @@ class FieldNetwork(Opened):
     def here(self) -> str:
         return self.mesh.names[0]
 
+    @property
+    def homes(self) -> list[str]:
+        """All nodes that publish."""
+        return self.mesh.names[: self._publishers]
+
     def there(self, count: int) -> list[str]:
-        return self.mesh.names[1 : count + 1]
+        return self.mesh.names[self._publishers :][:count]
+
+    def socket(self, node: str) -> str:
+        """Of its daemon: a file, which processes on other nodes see too."""
+        return self.mesh.bed.node(node).environment["RINGCAST_SOCKET"]
 
     def tag(self) -> str:
         return f"field/{next(self._numbers)}"
