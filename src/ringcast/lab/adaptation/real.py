@@ -151,7 +151,7 @@ class _Run(NamedTuple):
 
 
 class Living:
-    """All carriers through all phases, on a network that has enough receivers, and a publishing node for each carrier."""
+    """All carriers through all phases, on a network with enough receivers and a publishing node for each carrier."""
 
     def __init__(self, network: FieldNetwork, carriers: Sequence[str], steps: Steps) -> None:
         self._network = network
