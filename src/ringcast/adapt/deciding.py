@@ -302,15 +302,18 @@ class Deciding:
         """Whether something else looked better last time, or may do so."""
         return self.relieved or self._better[1] > 0
 
-    def decide(self, now_s: float, current: str, environment: Environment, ranking: Ranking) -> Decision:
-        """`current` is '' where nothing was chosen yet."""
+    def decide(
+        self, now_s: float, current: str, environment: Environment, ranking: Ranking, *, measured: bool = True
+    ) -> Decision:
+        """`current` is '' where nothing was chosen yet. If nothing new was `measured` of the stream, what merely looks
+        better has not done so once more."""
         relieved, self._relieved_s = self.relieved, -math.inf
         if not ranking.names:
             return Decision(current, False, "nothing keeps what was asked for")
         best, score = ranking.best()
         present = ranking.score(current)
         if relieved:  # what filled the line a moment ago would do so again, whatever a first look says
-            best, score = self._not_just_left(now_s, ranking)
+            best, score = self._not_just_left(now_s, current, ranking)
         if best == current:
             self._better = ("", 0)
             return _new(Decision, (current, False, "it is the best", ()))
@@ -320,6 +323,8 @@ class Deciding:
             return self._change(now_s, current, best, "{}: best for {}", (ranking.by, environment))
         if environment.messages < ENOUGH:
             return Decision(current, False, "only {} messages were seen", (environment.messages,))
+        if not (measured or relieved):
+            return Decision(current, False, "nothing was measured since the last decision")
         assert present is not None
         if score > present * (1 - ranking.margin):
             self._better = ("", 0)
@@ -330,21 +335,25 @@ class Deciding:
             return _new(
                 Decision, (current, False, "{} looks better; seen {} of {} times", (best, times, self._settled))
             )
-        if now_s < self._not_before:
+        if now_s < self._not_before and not relieved:
             return Decision(current, False, "{} is better, and the last change was just now", (best,))
         reasons = ranking.by, score, present, current, environment
         return self._change(now_s, current, best, "{}: {:.3g} against {:.3g} of {}, for {}", reasons)
 
-    def _not_just_left(self, now_s: float, ranking: Ranking) -> Candidate:
+    def _not_just_left(self, now_s: float, current: str, ranking: Ranking) -> Candidate:
+        """The best that did not carry it a moment ago; that may be what carries it now."""
         found = ranking.candidates
-        return next((one for one in found if now_s >= self._left.get(one.transport, -math.inf) + REST_S), found[0])
+        rested = (
+            one for one in found
+            if one.transport == current or now_s >= self._left.get(one.transport, -math.inf) + REST_S
+        )  # fmt: skip
+        return next(rested, found[0])
 
     def _relieve(self, now_s: float, current: str, tuned: str, environment: Environment, ranking: Ranking) -> Decision:
         """The queue of the line grows each moment, and the nodes agree on another channel through it, while both send.
         Other parameters need no other channel. What is better still may follow in the next judgement."""
         about = ranking.by, environment
         found = self._change(now_s, current, tuned, "{}: best by the same channel, for {}", about)
-        self._not_before = now_s
         self._relieved_s = now_s
         return found
 

@@ -15,9 +15,8 @@ delay is no longer way.
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -116,6 +115,8 @@ class Surroundings:
         self._ways: dict[str, tuple[float, float]] = {}
         self._empty: list[dict[str, Look]] = []
         """Looks in which nothing came, since something did."""
+        self._last: list[Look] = []
+        """Of those who answered in the last look, if something came."""
         self._lines: dict[str, Line] = {}
         """Of nodes that send, as of the last look."""
         self._taken: dict[str, list[Taken]] = {}
@@ -123,16 +124,20 @@ class Surroundings:
         self.carried_by: set[str] = set()
         """Transports of the channels in the last look: a pinned one, or one that is left, is not what was chosen."""
 
-    def look(self, now_s: float, heard: Iterable[Heard], answered_s: Mapping[str, float] | None = None) -> None:
-        """Nodes that are not among them receive nothing any more. `answered_s` is when each one counted, where that is
-        another time than `now_s`."""
+    def look(
+        self, now_s: float, heard: Iterable[Heard], answered_s: Mapping[str, float] | None = None,
+        silent: Collection[str] = (),
+    ) -> None:  # fmt: skip
+        """Nodes that are not among them receive nothing any more, but for those that were asked and are `silent`: they
+        are where they were. `answered_s` is when each one counted, where that is another time than `now_s`."""
         heard, answered_s = list(heard), answered_s or {}
-        self._look_at_senders({one.node: by_key(one.sent) for one in heard if one.sent})
-        self._lines = {one.node: _line(one) for one in heard if one.line > 0}
+        self._look_at_senders({one.node: by_key(one.sent) for one in heard if one.sent}, silent)
+        self._lines = {node: line for node, line in self._lines.items() if node in silent}
+        self._lines |= {one.node: _line(one) for one in heard if one.line > 0}
         busy = self.is_busy
         told = {one.node: one for one in heard if one.channels}
         self.carried_by = {channel.transport for one in told.values() for channel in one.channels}
-        for gone in self._before.keys() - told.keys():
+        for gone in self._before.keys() - told.keys() - set(silent):
             del self._before[gone], self._looks[gone], self._ways[gone]
             self._taken.pop(gone, None)
         found: dict[str, Look] = {}
@@ -141,16 +146,17 @@ class Surroundings:
             if node in self._before:
                 then_s, before = self._before[node]
                 found[node] = between(at_s - then_s, before, channels)
-                if came := taken(at_s - then_s, before, channels):
-                    self._taken[node] = came
+                if took := taken(at_s - then_s, before, channels):
+                    self._taken[node] = took
             else:
                 self._looks[node] = deque(maxlen=self._most)
             self._before[node] = at_s, channels
-            # Behind a busy line messages wait in its queue: the way is as long as it was at its shortest since then.
-            shortest_s = self._ways[node][0] if busy and node in self._ways else math.inf
+            before_s, _ = self._ways.get(node, (0.0, 0.0))
             bandwidth = max(one.bandwidth, LEAST_RATE) if one.bandwidth > 0 else 0.0
-            self._ways[node] = min(one.round_trip_s, shortest_s), bandwidth
-        if any(look.messages or look.seen for look in found.values()):
+            self._ways[node] = _round_trip_s(before_s, one.round_trip_s, busy), bandwidth
+        came = any(look.messages or look.seen for look in found.values())
+        self._last = list(found.values()) if came else []
+        if came:
             # Of a pause nothing counts but that it was.
             paused = [{node: look._replace(elapsed_s=0.0) for node, look in looks.items()} for looks in self._empty[:1]]
             for looks in (*(self._empty if len(self._empty) <= PAUSE else paused), found):
@@ -161,9 +167,9 @@ class Surroundings:
         elif found:
             self._empty = [*self._empty, found][: PAUSE + 1]
 
-    def _look_at_senders(self, told: dict[str, dict[Key, Counted]]) -> None:
+    def _look_at_senders(self, told: dict[str, dict[Key, Counted]], silent: Collection[str]) -> None:
         looks = [between(0.0, self._sent_before.get(node, {}), streams) for node, streams in told.items()]
-        self._sent_before = told
+        self._sent_before = {node: of for node, of in self._sent_before.items() if node in silent} | told
         if looks:
             found = total(looks)
             self._sent.append(Look(0.0, 0, 0, found.seen, found.skipped, found.gaps, 0))
@@ -201,8 +207,7 @@ class Surroundings:
 
     def cost(self) -> Cost:
         """What the stream cost between the last two looks, all receivers together."""
-        last = [looks[-1] for looks in self._looks.values() if looks] if not self._empty else []
-        return Cost(*(sum(getattr(look, name) for look in last) for name in Cost._fields))
+        return Cost(*(sum(getattr(look, name) for look in self._last) for name in Cost._fields))
 
     @property
     def paused(self) -> bool:
@@ -260,6 +265,14 @@ class Surroundings:
             bandwidth_mbit=8e-6 * min(bandwidths) if bandwidths else ENDLESS_MBIT,
             messages=losses.seen,
         )
+
+
+def _round_trip_s(before_s: float, now_s: float, busy: bool) -> float:
+    """Behind a busy line messages wait in its queue: the way is as long as it was at its shortest since then. 0 is not
+    known."""
+    if not (before_s and now_s):
+        return before_s or now_s
+    return min(before_s, now_s) if busy else now_s
 
 
 def _line(one: Heard) -> Line:

@@ -164,10 +164,7 @@ def _kind(transport: str) -> str:
 
 def between(elapsed_s: float, before: dict[Key, Counted], after: dict[Key, Counted]) -> Look:
     messages = size = seen = skipped = gaps = lost = delay_ns = heard = of = 0
-    for key, now in after.items():
-        then = before.get(key) or _retuned(key, before, after)
-        if then is None or then.messages > now.messages:
-            then = Counted(now.incarnation, now.transport, 0, 0, 0)
+    for now, then in _once(before, after):
         came = now.messages - then.messages
         messages += came
         size += now.bytes - then.bytes
@@ -184,6 +181,22 @@ def between(elapsed_s: float, before: dict[Key, Counted], after: dict[Key, Count
             skipped += missing
             gaps += max(now.gaps - then.gaps, 1 if missing and not now.skipped else 0)
     return Look(elapsed_s, messages, size, seen, skipped, gaps, _streams(after), lost, delay_ns, heard, of)
+
+
+def _once(before: dict[Key, Counted], after: dict[Key, Counted]) -> list[tuple[Counted, Counted]]:
+    """Now and then, of each publisher's stream once: by two transports it comes to those who asked for different ones,
+    and the same messages come twice. While it changes from one to the other, what came by both is the stream."""
+    found: list[tuple[Counted, Counted]] = []
+    lasting: dict[int, Counter[str]] = {}
+    for key, now in after.items():
+        then = before.get(key) or _retuned(key, before, after)
+        if then is None or then.messages > now.messages:
+            then = Counted(now.incarnation, now.transport, 0, 0, 0)
+        elif key in before:
+            lasting.setdefault(now.incarnation, Counter())[now.transport] += now.messages - then.messages
+        found.append((now, then))
+    main = {incarnation: max(by, key=by.__getitem__) for incarnation, by in lasting.items() if len(by) > 1}
+    return [(now, then) for now, then in found if main.get(now.incarnation, now.transport) == now.transport]
 
 
 def _streams(channels: Iterable[Key]) -> int:

@@ -14,6 +14,8 @@ _AGAIN = {"nak", "ack", "tcp"}
 _UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 R, C, FLUSH_S = 8.0, 3.0, 0.005
 """Where a name does not say them."""
+_MOST = 1e6
+"""Of a number in a name: it may come from any node."""
 
 
 def carried(label: str) -> str:
@@ -80,11 +82,13 @@ def makeup(transport: str) -> Makeup:
 
 def _number(text: str | None, default: float) -> float:
     try:
-        return float(text) if text is not None else default
+        found = float(text) if text is not None else default
     except ValueError:
         return default
+    return found if 0 <= found <= _MOST else default
 
 
 def _seconds(text: str | None) -> float:
     unit = next((unit for unit in _UNITS_S if text is not None and text.endswith(unit)), "")
-    return _number(text.removesuffix(unit), FLUSH_S) * _UNITS_S[unit] if text is not None and unit else FLUSH_S
+    found = _number(text.removesuffix(unit), -1.0) if text is not None and unit else -1.0
+    return found * _UNITS_S[unit] if found >= 0 else FLUSH_S

@@ -190,6 +190,8 @@ class ChannelChoice(msgspec.Struct, frozen=True, kw_only=True):
     values: list[float] = []
     """The metric itself, of each candidate, in `unit`: ms, B/s, or % (late or lost; delivered)."""
     unit: str = ""
+    pinned: str = ""
+    """What an administrator has them use instead, while that is so."""
 
 
 class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -271,3 +271,36 @@ def test_the_reason_of_a_decision_names_what_was_compared() -> None:
     assert deciding.decide(0.0, "", CALM, ranking(udp=1.0)).why == f"a test: best for {CALM}"
     found = deciding.decide(1.0, "udp", CALM, ranking(nak=1.0, udp=2.0)._replace(by="{by} a test"))
     assert found.why == f"{{by}} a test: 1 against 2 of udp, for {CALM}"
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.binary(min_size=75, max_size=75))
+def test_whatever_a_line_does_changes_become_rare(noise: bytes) -> None:
+    wide = Ranking(["kind:best", "kind:tuned", "other"], [1.0, 2.0, 1.5], "a test")
+    thin = Ranking(["kind:tuned", "other"], [2.0, 1.5], "a test", thin=True)
+    deciding, current, changes = Deciding(settled=1), "", 0
+    for second in range(8 * len(noise)):
+        found = deciding.decide(float(second), current, CALM, wide if noise[second // 8] >> second % 8 & 1 else thin)
+        changes += found.change
+        current = found.transport
+    assert changes <= 12, "three to leave what fills the line and to come back, and each time the rest is longer"
+
+
+def test_what_carries_it_since_a_moment_ago_may_be_the_best() -> None:
+    wide = Ranking(["kind:best", "kind:tuned", "other"], [1.0, 1.5, 2.0], "a test")
+    thin = Ranking(["kind:tuned", "other"], [1.5, 2.0], "a test", thin=True)
+    deciding, current, seen = Deciding(settled=1, rest_s=0.0), "", []
+    for second, now in enumerate([thin, wide, thin, thin, thin]):
+        current = deciding.decide(float(second), current, CALM, now).transport
+        seen.append(current.removeprefix("kind:"))
+    assert seen == ["tuned", "best", "tuned", "tuned", "tuned"]
+
+
+def test_what_was_not_measured_again_does_not_look_better_once_more() -> None:
+    deciding = Deciding(settled=2, rest_s=0.0)
+    deciding.decide(0.0, "", CALM, ranking(udp=1.0))
+    better = ranking(nak=1.0, udp=2.0)
+    assert not deciding.decide(1.0, "udp", CALM, better).change
+    assert not any(deciding.decide(1.1, "udp", CALM, better, measured=False).change for _ in range(5))
+    assert deciding.decide(2.0, "udp", CALM, better).change
+    assert deciding.decide(2.1, "nak", CALM, ranking(udp=1.0), measured=False).change, "it serves no longer"

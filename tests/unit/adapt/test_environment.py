@@ -362,3 +362,61 @@ def test_while_a_senders_line_is_busy_the_way_is_no_longer_than_it_was() -> None
     shorter = around.environment()
     assert shorter is not None
     assert shorter.delay_us == pytest.approx(500.0), "it may be shorter"
+
+
+def test_a_round_trip_that_is_not_known_is_what_it_was_and_gives_way_to_one_that_is() -> None:
+    def delay_us(*told: tuple[float, float]) -> float:
+        found = lived(
+            *(
+                [Heard("home", [], line=125_000.0, leaves=leaves), Heard("a", [counted(100 * n)], round_trip_s)]
+                for n, (leaves, round_trip_s) in enumerate(told)
+            )
+        ).environment()
+        assert found is not None
+        return found.delay_us
+
+    busy, free = 125_000.0, 1_000.0
+    assert delay_us((busy, 0.0), (busy, 0.02), (busy, 0.4)) == pytest.approx(10_000.0)
+    assert delay_us((free, 0.02), (free, 0.0)) == pytest.approx(10_000.0)
+    assert delay_us((free, 0.02), (busy, 0.0)) == pytest.approx(10_000.0)
+
+
+def test_a_node_that_misses_a_look_still_receives() -> None:
+    around = Surroundings()
+    sender = Heard("home", [], line=125_000.0, leaves=40_000.0)
+    for n in range(3):
+        around.look(float(n), [sender, Heard("a", [counted(100 * n)], 0.02), Heard("b", [counted(100 * n)], 0.04)])
+    before = around.environment()
+    assert before is not None
+    around.look(3.0, [Heard("a", [counted(300)], 0.02)], silent={"b", "home"})
+    missed = around.environment()
+    assert missed is not None
+    assert (missed.receivers, missed.delay_us, missed.rate_hz) == (2, before.delay_us, before.rate_hz)
+    assert missed.bandwidth_mbit == pytest.approx(before.bandwidth_mbit)
+    assert around.cost().messages == 100, "of those who answered"
+    around.look(4.0, [sender, Heard("a", [counted(400)], 0.02), Heard("b", [counted(400)], 0.04)])
+    again = around.environment()
+    assert again is not None
+    assert (again.receivers, again.rate_hz, around.cost().messages) == (2, 100.0, 300)
+    around.look(5.0, [sender, Heard("a", [counted(500)], 0.02)])
+    left = around.environment()
+    assert left is not None
+    assert left.receivers == 1, "it answered, and receives nothing"
+
+
+def test_a_stream_that_comes_to_one_node_by_two_transports_has_one_rate() -> None:
+    def both(n: int) -> list[Heard]:
+        return [Heard("a", [counted(100 * n), counted(95 * n, 5 * n, 5 * n, "multicast", lost=5 * n)])]
+
+    found = lived(*map(both, range(4))).environment()
+    assert found is not None
+    assert (found.rate_hz, found.receivers) == (100.0, 1)
+
+
+def test_a_stream_that_changes_its_transport_during_a_look_has_the_rate_of_both_together() -> None:
+    around = lived(*([Heard("a", [counted(100 * n)])] for n in range(3)))
+    around.look(3.0, [Heard("a", [counted(260), counted(40, transport="multicast")])])
+    around.look(4.0, [Heard("a", [counted(140, transport="multicast")])])
+    found = around.environment()
+    assert found is not None
+    assert found.rate_hz == 100.0

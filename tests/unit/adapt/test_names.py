@@ -56,3 +56,9 @@ def test_what_a_name_says() -> None:
     assert makeup("multicast+parity+nak:r=4,c=1,flush=1s") == Makeup(True, "parity", 4.0, 1.0, 1.0, False, False)
     assert makeup("tcp") == Makeup(True, "", 8.0, 3.0, 0.005, True, True)
     assert makeup("lateral:r=x,flush=soon") == Makeup(False, "lateral", 8.0, 3.0, 0.005, True, False)
+
+
+@pytest.mark.parametrize("number", ["inf", "nan", "1e400", "-3", "1e99"])
+def test_a_number_that_no_daemon_writes_is_the_default(number: str) -> None:
+    usual = makeup("multicast+parity")
+    assert makeup(f"multicast+parity:r={number},c={number},flush={number}s") == usual

@@ -46,7 +46,7 @@ def test_who_is_overridden() -> None:
 
 
 def test_candidates_are_listed_with_what_is_predicted_in_its_unit() -> None:
-    def told(**more: Any) -> str:
+    def line(**more: Any) -> str:
         choice = ChannelChoice(
             asked="auto:bandwidth", transport="multicast", since_ns=0, why="", by="the rule", environment="3 receivers",
             candidates=[("multicast", 1.0), ("multicast+nak", 1.25)], **more,
@@ -55,10 +55,15 @@ def test_candidates_are_listed_with_what_is_predicted_in_its_unit() -> None:
             direction="in", node="b", tag="cam", incarnation=1, every=1, transport="multicast", reliable=False,
             messages=1, bytes=1, lost=0, counters={}, choices=[choice],
         )  # fmt: skip
-        (line,) = words.explained([row])
-        return line.partition("times the best: ")[2]
+        (told,) = words.explained([row])
+        return told
+
+    def told(**more: Any) -> str:
+        return line(**more).partition("times the best: ")[2]
 
     assert (
         told(values=[800.0, 1234567.0], unit="B/s") == "multicast (800 B/s, 1.00); multicast+nak (1,234,567 B/s, 1.25)"
     )
+    assert "; by the rule; predicted" in line()
+    assert "; pinned to ack; it would be chosen by the rule; predicted" in line(pinned="ack")
     assert told() == "multicast (1.00); multicast+nak (1.25)", "of an older daemon"

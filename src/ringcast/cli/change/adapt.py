@@ -65,8 +65,8 @@ def run(args: argparse.Namespace) -> int:
                         "asked": asked,
                         "transport": one.pinned or one.transport,
                         "pinned": bool(one.pinned),
-                        "since_ns": one.since_ns,
-                        "why": one.why,
+                        "since_ns": 0 if one.pinned else one.since_ns,
+                        "why": "" if one.pinned else one.why,
                     }
                     for tag, asked, one in rows
                 ]

@@ -79,6 +79,7 @@ class Explained(msgspec.Struct, frozen=True, array_like=True):
     candidates: Annotated[list[tuple[Text, Amount]], Meta(max_length=64)]
     values: Annotated[list[Amount], Meta(max_length=64)] = []
     unit: Text = ""
+    pinned: Long = ""
 
 
 class AskExplained(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,8 @@
 """`transport="auto:METRIC"`: the daemon that keeps a tag chooses what carries it, and again when that is worth it.
 
-Every second it asks the nodes that receive such a tag what they counted, and decides (`ringcast.adapt.deciding`).
-Through a thin line it asks more seldom, and looks at the line itself every second, which costs nothing.
+Every second it asks the nodes that receive such a tag what they counted (`asking`), and decides
+(`ringcast.adapt.deciding`). Through a thin line it asks more seldom, and looks at the line itself every second, which
+costs nothing.
 While somebody reads what choices cost (`@ringcast/<node>/choices`), it also looks at its other tags, and tells of them
 too: what an administrator or a subscriber chose is learned from as well. What is chosen for some receivers follows
 from what these meet (`wishes`). Invariants: without such a subscriber or reader nothing runs; only tags that this node
@@ -11,6 +12,7 @@ keeps are written; a tag is written only when a choice changes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 from collections import defaultdict
@@ -22,39 +24,29 @@ from ringcast.adapt.deciding import LONGEST_RELIEF_S, Deciding, ranked
 from ringcast.adapt.lines import Line
 from ringcast.adapt.names import keeps_order
 from ringcast.adapt.wanting import Wish
-from ringcast.control import service
-from ringcast.control.between.choosing import HEARD, AllHeard, AskHeard, Explained, Lived
+from ringcast.control.between.choosing import AskHeard, Explained, Lived
 from ringcast.daemon.alarm import Alarm
 from ringcast.daemon.background import Background
+from ringcast.daemon.choosing.asking import PERIOD_S, Asking, period_s
 from ringcast.daemon.choosing.hearing import Hearing
 from ringcast.daemon.choosing.models import Models
 from ringcast.daemon.choosing.telling import asker, explained, lived, printable
-from ringcast.daemon.choosing.ways import BESIDES, Collected, Known, Way
-from ringcast.daemon.choosing.wishes import Asked, asks, serves, wishes_of
+from ringcast.daemon.choosing.ways import BESIDES, Known, Way
+from ringcast.daemon.choosing.wishes import Asked, asks, limited, serves, wishes_of
 from ringcast.daemon.clients.local import Local
 from ringcast.daemon.effects import Send
 from ringcast.daemon.mesh.interface import ServingMesh
 from ringcast.daemon.table.rows import Change, SubscriberRow, TagRow
 from ringcast.daemon.table.system_tags import PREFIX, choices_tag
-from ringcast.errors import RingcastError
 from ringcast.model.carrier import Chosen
 
 logger = logging.getLogger("ringcast.daemon")
 
-PERIOD_S = 1.0
-LONGEST_PERIOD_S = 4.0
-ASKED_BYTES = 300
-"""About what asking a node takes of the line, packets and acknowledgements."""
-ASKED_SHARE = 0.005
-"""Of a line that asking may take: messages wait behind it."""
-ASKED_AT_ONCE = 0.1
-"""The same while nodes are asked one after the other: a message waits behind one question, and not behind all."""
 SOON_S = 0.05
 HURRIED_S = 0.3
 """After the last look, when a line changed: a shorter time says little of a rate."""
 RELIEVED_S = 1.0
 """After what filled a line was replaced in haste: what left since then says whether the queue is empty."""
-TIMEOUT_S = 0.8
 MOST_BESIDES = 256
 """Tags that are told of although nobody leaves them to this node."""
 USUAL = "relate2"
@@ -72,6 +64,7 @@ class Choosing:
         self._local = local
         self._mesh = mesh
         self._hearing = hearing
+        self._asking = Asking(local.table, mesh, hearing, models, now_ns)
         self.models = models
         self._now_ns = now_ns
         self._deliver = deliver
@@ -80,15 +73,20 @@ class Choosing:
         self._tell = tell
         self._loop = asyncio.get_running_loop()
         self._tags: dict[str, Known] = {}
+        self._mine_then: dict[str, dict[str, Asked]] = {}
+        """As of the last look."""
+        self._somebody_asks = False
+        """Whether there is a row by which somebody may leave a transport to its keeper."""
+        self._crowded: set[str] = set()
+        """Tags that have more wishes than a row has room for."""
         self._alarm = Alarm(self._begin)
         self._looking: asyncio.Task[None] | None = None
         self._judging: asyncio.Task[None] | None = None
-        self._asked = 0
+        self._line_changed = asyncio.Event()
         self._looked_s = -math.inf
         self._due_s = -math.inf
         """When other nodes are to be asked, if nothing happens before."""
         self._hurried = False
-        mesh.serve(HEARD, self._serve)
 
     def close(self) -> None:
         self._alarm.close()
@@ -97,20 +95,22 @@ class Choosing:
                 task.cancel()
 
     def changed(self, changes: Iterable[Change]) -> None:
-        """The table changed, here or elsewhere."""
+        """The table changed, here or elsewhere. A wish comes to matter when there are subscribers, or the tag."""
         if self._alarm.waiting or self._looking is not None:
             return
         rows = [row for _, row in changes]
         if any(map(asks, rows)):
+            self._somebody_asks = True
             self._alarm.within(SOON_S)
-        elif any(isinstance(row, SubscriberRow) for row in rows) and self._is_read():
+        elif any(isinstance(row, SubscriberRow | TagRow) for row in rows) and (self._somebody_asks or self._is_read()):
             self._alarm.within(PERIOD_S)
 
     def line_changed(self) -> None:
         """A queue of this node has another rate. What fits it no longer is judged at once, since each moment adds to
         the queue; the next look comes before it is due."""
-        if self._tags and self._judging is None:
-            self._judging = self._background.start("judging a line", self._judge_lines(), self._judged)
+        if self._tags:
+            self._line_changed.set()
+            self._judge()
         if self._looking is not None:
             self._hurried = True
         elif self._alarm.waiting:
@@ -124,9 +124,12 @@ class Choosing:
             self._looking = self._background.start("choosing transports", self._look_when_due(mine), self._done)
         else:
             self._tags.clear()
+            self._mine_then = {}
+            table = self._local.table
+            self._somebody_asks = any(map(asks, [*table.tags(), *table.all_subscribers()]))
 
     async def _look_when_due(self, mine: dict[str, dict[str, Asked]]) -> None:
-        if self._loop.time() < self._due_s and mine.keys() == self._tags.keys() and not await self._became_busy():
+        if self._loop.time() < self._due_s and mine == self._mine_then and not await self._became_busy():
             return
         self._due_s = self._loop.time()
         await self.look(mine)
@@ -141,28 +144,35 @@ class Choosing:
 
     def _done(self) -> None:
         self._looking = None
+        self._alarm.within(PERIOD_S)  # whatever happens
         now_s = self._loop.time()
         if now_s >= self._due_s:
             self._looked_s, self._due_s = now_s, now_s + self._period_s()
         if self._hurried:
             self._due_s = now_s + HURRIED_S
         self._hurried = False
-        self._alarm.within(min(max(self._due_s - now_s, SOON_S), PERIOD_S))
-        if self._judging is None and self._is_relieved():
-            self._judging = self._background.start("judging a line", self._judge_relieved(), self._judged)
+        self._alarm.within(max(self._due_s - now_s, SOON_S))
+        if self._is_relieved():
+            self._judge()
 
     def _period_s(self) -> float:
         """Looks are as frequent as the thinnest of the lines allows, while nothing is about to change."""
         if any(tag.wavers for tag in self._tags.values()):
             return PERIOD_S
-        return period_s(self._asked, self._thinnest())
+        return period_s(self._asking.asked, self._thinnest())
 
     def _thinnest(self) -> float:
         """Bytes per second of the line that has the least left; 0 where none is known."""
         return min((tag.line for tag in self._tags.values() if tag.line), default=0.0)
 
+    def _judge(self) -> None:
+        if self._judging is None:
+            self._judging = self._background.start("judging a line", self._judge_lines(), self._judged)
+
     def _judged(self) -> None:
         self._judging = None
+        if self._line_changed.is_set():
+            self._judge()
 
     # ------------------------------------------------------------------ what
 
@@ -176,10 +186,22 @@ class Choosing:
                 continue
             subscribers = table.subscribers(row.name)
             if asked := wishes_of(row, subscribers):
-                yield row.name, asked
+                yield row.name, self._limited(row, asked)
             elif more and not row.name.startswith(PREFIX) and self._goes_out(row.name, subscribers):
                 more -= 1
                 yield row.name, {}
+
+    def _limited(self, row: TagRow, asked: dict[str, Asked]) -> dict[str, Asked]:
+        found = limited(asked, row.chosen)
+        if len(found) == len(asked):
+            self._crowded.discard(row.name)
+        elif row.name not in self._crowded:
+            self._crowded.add(row.name)
+            logger.warning(
+                "the transport of tag %s is left to this node in %d ways, and it chooses for %d; for the rest the "
+                "default carries it. Let more receivers share a setting", row.name, len(asked), len(found),
+            )  # fmt: skip
+        return found
 
     def _is_read(self) -> bool:
         """Whether somebody reads what is told of this node's tags."""
@@ -193,7 +215,9 @@ class Choosing:
         """Once, now."""
         for gone in self._tags.keys() - mine.keys():
             del self._tags[gone]
-        heard = await self._heard(mine)
+        self._mine_then = mine
+        lines = {name: line for name in mine if name in self._tags and (line := self._tags[name].line)}
+        heard = await self._asking.heard(mine, lines, self._thinnest())
         for name, asked in mine.items():
             tag = self._tags.setdefault(name, Known())
             tag.look(heard[name], asked, self._loop.time())
@@ -206,19 +230,20 @@ class Choosing:
                 self._tell_besides(name, tag)
 
     async def _judge_lines(self) -> None:
-        await self._judge_line(self._tags)
-        if self._is_relieved():
-            await self._judge_relieved()
+        """At once where a line changed, and again while what filled it was replaced in haste."""
+        for _ in range(math.ceil(LONGEST_RELIEF_S / PERIOD_S) + 2):
+            if self._line_changed.is_set():
+                self._line_changed.clear()
+                await self._judge_line(self._tags)
+            if not self._is_relieved():
+                return
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._line_changed.wait(), RELIEVED_S)
+            if not self._line_changed.is_set():
+                await self._judge_line([name for name, tag in self._tags.items() if tag.is_relieved])
 
     def _is_relieved(self) -> bool:
         return any(tag.is_relieved for tag in self._tags.values())
-
-    async def _judge_relieved(self) -> None:
-        for _ in range(math.ceil(LONGEST_RELIEF_S / PERIOD_S) + 1):
-            await asyncio.sleep(RELIEVED_S)
-            await self._judge_line([name for name, tag in self._tags.items() if tag.is_relieved])
-            if not self._is_relieved():
-                return
 
     async def _judge_line(self, names: Container[str]) -> None:
         """By what the last look found, without asking another node: answers would come through the full queue."""
@@ -228,51 +253,7 @@ class Choosing:
             row, tag = self._local.table.tag(name), self._tags.get(name)
             if tag is not None and row is not None and row.primary == self._local.table.node:
                 tag.line_is(one)
-                self._choose(row, tag, mine[name], tell=False)
-
-    async def _heard(self, mine: Iterable[str]) -> dict[str, Collected]:
-        by_node: dict[str, list[str]] = defaultdict(list)
-        for name in mine:
-            table = self._local.table
-            nodes = {row.owner for row in table.subscribers(name)} | {row.owner for row in table.publishers(name)}
-            for node in nodes:
-                by_node[node].append(name)
-        found: dict[str, Collected] = defaultdict(lambda: Collected([], {}))
-        nodes_asked = sorted(by_node)
-        self._asked = len(by_node.keys() - {self._local.table.node})
-        apart_s = apart(self._asked, self._thinnest())
-        questions = (self._ask(node, by_node[node], at * apart_s) for at, node in enumerate(nodes_asked))
-        for node, (answer, at_s) in zip(nodes_asked, await asyncio.gather(*questions), strict=True):
-            for name, heard in answer.tags.items():
-                if heard.node == node:
-                    found[name].answers.append(heard)
-                    found[name].at_s[node] = at_s
-        return found
-
-    async def _ask(self, node: str, tags: list[str], after_s: float) -> tuple[AllHeard, float]:
-        """What a node heard, and when it said so."""
-        lines = {name: line for name in tags if name in self._tags and (line := self._tags[name].line)}
-        asked = AskHeard(tags=tags, lines=lines)
-        if node == self._local.table.node:
-            self._hearing.told(lines)
-            return await self._hearing.heard(asked), self._loop.time()
-        await asyncio.sleep(after_s)
-        try:
-            answer = await self._mesh.request(node, HEARD, service.encode(asked), TIMEOUT_S)
-            at_s = self._loop.time()
-            found = service.decode_untrusted(answer, AllHeard)
-            await self.models.follow(node, found.models, self._now_ns())
-        except (TimeoutError, RingcastError) as exc:
-            logger.debug("node %s does not say what it hears: %s", node, exc)
-            return AllHeard(tags={}), self._loop.time()
-        return found, at_s
-
-    async def _serve(self, node: str, payload: bytes) -> bytes:
-        asked = service.decode_untrusted(payload, AskHeard)
-        rows = {name: self._local.table.tag(name) for name in asked.lines}
-        kept = {name for name, row in rows.items() if row is not None and row.primary == node}
-        self._hearing.told({name: line for name, line in asked.lines.items() if name in kept})
-        return service.encode(await self._hearing.heard(asked))
+                self._choose(row, tag, mine[name], measured=False)
 
     def explained(self, name: str) -> list[Explained]:
         """How a tag's transport was chosen here; empty where it was not."""
@@ -282,23 +263,26 @@ class Choosing:
         known = [(key, *way.ranked) for key, way in tag.ways.items() if way.ranked and key in row.chosen]
         return [explained(key, row.chosen[key], wish, around, ranking) for key, wish, around, ranking in known]
 
-    def _choose(self, row: TagRow, tag: Known, asked: dict[str, Asked], *, tell: bool = True) -> None:
+    def _choose(self, row: TagRow, tag: Known, asked: dict[str, Asked], *, measured: bool = True) -> None:
+        """`measured` after a look: of it is told, and counts what it says."""
         chosen = {key: choice for key, choice in row.chosen.items() if key in asked and key in tag.ways}
         before = {key: choice.transport for key, choice in chosen.items()}
         changes: dict[str, str] = {}
         for key, one in asked.items():
-            if key in tag.ways and (found := self._choice(tag.ways[key], one, chosen.get(key))) is not None:
+            if key not in tag.ways:
+                continue
+            if (found := self._choice(tag.ways[key], one, chosen.get(key), measured)) is not None:
                 changes[key] = found.transport if found.transport != before.get(key, "") else ""
                 if changes[key]:
                     logger.info("tag %s (%s): %s, %s", row.name, key, found.transport, found.why)
                 chosen[key] = found
-        if tell:
+        if measured:
             self._tell_of(row.name, tag, asked, before, changes)
         if chosen != row.chosen:
             self._deliver(self._local.tags.put_chosen(row, chosen))
             self._on_chosen()
 
-    def _choice(self, way: Way, asked: Asked, chosen: Chosen | None) -> Chosen | None:
+    def _choice(self, way: Way, asked: Asked, chosen: Chosen | None, measured: bool) -> Chosen | None:
         """What is chosen for these now; None where there is nothing to say of it."""
         environment, busy = way.surroundings.environment(), way.surroundings.is_busy
         if chosen is not None and chosen.pinned != asked.pinned:
@@ -314,7 +298,9 @@ class Choosing:
             if asked.pinned:
                 way.deciding = Deciding()
             else:
-                decision = way.deciding.decide(self._loop.time(), current, environment, way.ranked[2])
+                decision = way.deciding.decide(
+                    self._loop.time(), current, environment, way.ranked[2], measured=measured
+                )  # fmt: skip
                 if decision.change:
                     return Chosen(decision.transport, printable(decision.why), self._now_ns())
         return chosen or Chosen("", since_ns=self._now_ns(), pinned=asked.pinned)
@@ -347,17 +333,3 @@ class Choosing:
                 if (found := tag.ways[key].ranked) is not None:
                     _, environment, ranking = found
                     self._tell(lived(name, key, by, environment, cost, ranking, changes[key], self._now_ns()))
-
-
-def period_s(nodes: int, line: float) -> float:
-    """From one look to the next, where so many nodes are asked by a line of so many bytes per second; 0 where it is not
-    known. Pure."""
-    wanted_s = nodes * ASKED_BYTES / (ASKED_SHARE * line) if line > 0 else 0.0
-    return min(max(wanted_s, PERIOD_S), LONGEST_PERIOD_S)
-
-
-def apart(nodes: int, line: float) -> float:
-    """Seconds from one node's question to the next one's, in the same look. Pure."""
-    if line <= 0:
-        return 0.0
-    return min(ASKED_BYTES / (ASKED_AT_ONCE * line), PERIOD_S / 2 / max(nodes, 1))

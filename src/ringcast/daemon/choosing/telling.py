@@ -34,7 +34,7 @@ def explained(asked: str, chosen: Chosen, wish: Wish, around: Environment, ranki
     return Explained(
         asked, chosen.transport, chosen.since_ns, chosen.why, printable(ranking.by), printable(str(around)),
         [(one.transport, often) for one, often in zip(told, times, strict=True)],
-        [min(value, MOST_VALUE) for value in values], UNITS[wish.metric],
+        [min(value, MOST_VALUE) for value in values], UNITS[wish.metric], chosen.pinned,
     )  # fmt: skip
 
 

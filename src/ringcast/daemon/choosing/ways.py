@@ -11,7 +11,6 @@ from ringcast.adapt.deciding import Deciding, Ranking
 from ringcast.adapt.environment import Environment, Surroundings
 from ringcast.adapt.wanting import Wish
 from ringcast.control.between.choosing import Heard
-from ringcast.control.limits import MAX_CHOICES_PER_TAG
 from ringcast.daemon.choosing.wishes import Asked, of_nodes
 
 BESIDES = ""
@@ -19,10 +18,11 @@ BESIDES = ""
 
 
 class Collected(NamedTuple):
-    """What nodes answered of a tag, and when they did."""
+    """What nodes answered of a tag, and when they did. Those that are `silent` were asked and did not answer."""
 
     answers: list[Heard]
     at_s: dict[str, float]
+    silent: set[str]
 
 
 class Way:
@@ -41,11 +41,11 @@ class Known:
         self.ways: dict[str, Way] = {}
 
     def look(self, heard: Collected, asked: dict[str, Asked], now_s: float) -> None:
-        keys = list(asked)[:MAX_CHOICES_PER_TAG] or [BESIDES]
+        keys = list(asked) or [BESIDES]
         self.ways = {key: self.ways.get(key) or Way() for key in keys}
         for key, way in self.ways.items():
             of = of_nodes(heard.answers, asked[key].nodes) if key in asked else heard.answers
-            way.surroundings.look(now_s, of, heard.at_s)
+            way.surroundings.look(now_s, of, heard.at_s, heard.silent)
 
     def line_is(self, one: Heard) -> None:
         for way in self.ways.values():

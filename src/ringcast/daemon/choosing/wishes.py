@@ -13,8 +13,10 @@ import msgspec
 
 from ringcast.adapt.wanting import Wish
 from ringcast.control.between.choosing import Heard
+from ringcast.control.limits import MAX_CHOICES_PER_TAG
 from ringcast.daemon.choosing.hearing import receiver_of
 from ringcast.daemon.streams.routes import carriers
+from ringcast.daemon.table.attributes import MAX_TRANSPORT_CHARS
 from ringcast.daemon.table.rows import SubscriberRow, TagRow
 from ringcast.errors import QosMismatch
 from ringcast.model.carrier import automatic, choice_key, is_automatic
@@ -22,12 +24,19 @@ from ringcast.transport import find
 
 
 class Asked(NamedTuple):
-    """`nodes` have the subscribers whose wish it is. If an administrator has all of them use something else, that is
-    `pinned`."""
+    """`nodes` have the subscribers whose wish it is. If an administrator has all of them use something else, these are
+    `pins`."""
 
     wish: Wish
     nodes: frozenset[str]
-    pinned: str = ""
+    pins: frozenset[str] = frozenset()
+
+    @property
+    def pinned(self) -> str:
+        """As a row may say it: all of them where they fit, or one and how many more."""
+        pins = sorted(self.pins)
+        every = " and ".join(pins)
+        return every if len(every) <= MAX_TRANSPORT_CHARS else f"{pins[0]} and {len(pins) - 1} more"
 
 
 class _Left(NamedTuple):
@@ -48,7 +57,7 @@ def wishes_of(row: TagRow, subscribers: Iterable[SubscriberRow]) -> dict[str, As
         for ordered in {True, one.wanted.ordered}:
             if (wish := _wish(left.text, one.info.reliable, ordered)) is not None:
                 key = choice_key(left.text, wish.reliable, wish.ordered, left.receiver)
-                asked = Asked(wish, frozenset([one.owner]), left.pinned)
+                asked = Asked(wish, frozenset([one.owner]), frozenset({left.pinned} - {""}))
                 found[key] = _with(found[key], asked) if key in found else asked
     return found
 
@@ -78,10 +87,15 @@ def _wish(text: str, reliable: bool, ordered: bool) -> Wish | None:
 
 def _with(known: Asked, new: Asked) -> Asked:
     """Nodes where something is pinned meet nothing that matters to others."""
-    if bool(known.pinned) != bool(new.pinned):
-        return known if new.pinned else new
-    pins = sorted({*known.pinned.split(" and "), new.pinned} - {""})
-    return Asked(known.wish, known.nodes | new.nodes, " and ".join(pins))
+    if bool(known.pins) != bool(new.pins):
+        return known if new.pins else new
+    return Asked(known.wish, known.nodes | new.nodes, known.pins | new.pins)
+
+
+def limited(asked: dict[str, Asked], chosen: Collection[str]) -> dict[str, Asked]:
+    """As many as a row may have; those for which something was `chosen` stay."""
+    kept = sorted(asked, key=lambda key: (key not in chosen, key))[:MAX_CHOICES_PER_TAG]
+    return asked if len(kept) == len(asked) else {key: asked[key] for key in kept}
 
 
 def of_nodes(heard: Iterable[Heard], nodes: Collection[str]) -> list[Heard]:

@@ -134,6 +134,9 @@ class TagTable:
         """Whose pattern selects the tag."""
         return list(self._subscribers.matching(tag))
 
+    def all_subscribers(self) -> list[SubscriberRow]:
+        return list(self._subscribers.items())
+
     def pulls(self, tag: str) -> list[SubscriberRow]:
         """Pull clients of the tag that declared themselves."""
         return list(self._pulls.matching(tag))

@@ -15,24 +15,22 @@ from ringcast.adapt.foretelling import more_packets
 from ringcast.control.between.choosing import AllHeard, AskHeard, Counted, Heard
 from ringcast.daemon.background import Background
 from ringcast.daemon.choosing import chooser
-from ringcast.daemon.choosing.chooser import (
+from ringcast.daemon.choosing.asking import (
     ASKED_AT_ONCE,
     ASKED_BYTES,
     ASKED_SHARE,
-    HURRIED_S,
     LONGEST_PERIOD_S,
     PERIOD_S,
-    SOON_S,
-    Choosing,
     apart,
     period_s,
 )
+from ringcast.daemon.choosing.chooser import HURRIED_S, SOON_S, Choosing
 from ringcast.daemon.choosing.ways import Collected, Known
 from ringcast.daemon.choosing.wishes import wishes_of
-from ringcast.daemon.table.rows import SubscriberRow, TagRow
+from ringcast.daemon.table.rows import Row, SubscriberRow, TagRow
 from ringcast.model.carrier import Chosen
 from ringcast.model.identity import SubscriberInfo
-from ringcast.model.place import Wanted
+from ringcast.model.place import Setting, Wanted
 from ringcast.model.tag import TagAttributes
 
 NOW_S = 100.0
@@ -43,10 +41,10 @@ def after(script: Callable[[Choosing], None]) -> float | None:
 
     async def live() -> float | None:
         asyncio.get_running_loop().time = lambda: NOW_S  # type: ignore[method-assign]
-        mesh = SimpleNamespace(serve=lambda *about: None)
+        mesh, local = SimpleNamespace(serve=lambda *about: None), SimpleNamespace(table=None)
         nothing: Any = None
         choosing = Choosing(
-            nothing, cast(Any, mesh), nothing, nothing, lambda: 0, lambda sends: None, lambda: None, nothing
+            cast(Any, local), cast(Any, mesh), nothing, nothing, lambda: 0, lambda sends: None, lambda: None, nothing
         )
         script(choosing)
         timer = choosing._alarm._timer
@@ -117,7 +115,9 @@ class Lines:
         self.put: list[str] = []
         self.asked: list[str] = []
         self._model = model
+        self._set: dict[str, Setting] = {}
         self._leaves = leaves
+        self._rate = 125_000.0
         self._row = TagRow(
             name="t", attributes=TagAttributes(transport="auto:relate2"), primary="a",
             chosen={"auto:relate2": Chosen("multicast+parity:r=4,c=3")},
@@ -144,17 +144,49 @@ class Lines:
         assert choosing._looking is not None
         await choosing._looking
 
+    def asked_after_a_setting(self) -> list[str]:
+        """The same where an administrator set something since that look."""
+        self._set = {"b": Setting(transport="auto:p99")}
+        asyncio.run(self._live(self._glance))
+        return self.asked
+
+    def roomy(self) -> None:
+        """Judged five times, and nothing is measured."""
+        self._row = msgspec.structs.replace(self._row, chosen={"auto:relate2": Chosen("multicast+parity:r=4,c=3")})
+        self._rate = 1.25e8
+
+        async def often(choosing: Choosing) -> None:
+            for _ in range(5):
+                await self._judge(choosing)
+                await asyncio.sleep(0)
+
+        asyncio.run(self._live(often))
+
+    def judged_while_it_waits(self) -> list[str]:
+        """As `judged`, where the line changes again while what was taken in haste waits for the queue."""
+        asyncio.run(self._live(self._judge_twice))
+        return self.put
+
+    async def _judge_twice(self, choosing: Choosing) -> None:
+        choosing.line_changed()
+        assert choosing._judging is not None
+        while not self.put:
+            await asyncio.sleep(0)
+        self._model = model(["multicast"], [0.0])
+        choosing.line_changed()
+        await choosing._judging
+
     async def _request(self, node: str, *_: object) -> bytes:
         self.asked.append(node)
         raise TimeoutError
 
     def _chosen_as(self, _: TagRow, chosen: dict[str, Chosen]) -> list[Any]:
-        self.put.append(chosen["auto:relate2"].transport)
+        self.put += [one.transport for one in chosen.values()]
         self._row = msgspec.structs.replace(self._row, chosen=chosen)
         return []
 
     async def _heard(self, asked: AskHeard) -> AllHeard:
-        return AllHeard(tags={name: Heard("a", [], line=125_000.0, leaves=self._leaves) for name in asked.tags})
+        return AllHeard(tags={name: Heard("a", [], line=self._rate, leaves=self._leaves) for name in asked.tags})
 
     async def _live(self, script: Callable[[Choosing], Awaitable[None]]) -> None:
         subscriber = SubscriberRow(info=SubscriberInfo(id=1, node="b", pattern="t", pid=1, user="u"), wanted=Wanted())
@@ -170,12 +202,14 @@ class Lines:
             lambda: 0, lambda sends: None, lambda: None, Background(),
         )  # fmt: skip
         known, asked = choosing._tags.setdefault("t", Known()), wishes_of(self._row, [subscriber])
+        choosing._mine_then = {"t": asked}
         for second in range(6):  # 100 messages a second of 400 bytes, a few of which get lost
             came = 100 * second
             counted = Counted(1, "multicast+parity:r=4,c=3", came, 400 * came, 0, skipped=second, gaps=second)
             sender = Heard("a", [], line=125_000.0, leaves=40_000.0)
-            heard = Collected([sender, Heard("b", [counted], 0.001, 125e6)], {})
+            heard = Collected([sender, Heard("b", [counted], 0.001, 125e6)], {}, set())
             known.look(heard, asked, float(second))
+        self._row = msgspec.structs.replace(self._row, settings=self._set)
         await script(choosing)
         choosing.close()
 
@@ -196,3 +230,50 @@ def test_what_was_taken_in_haste_is_judged_again_without_asking_when_the_queue_i
 def test_between_looks_through_a_thin_line_others_are_asked_only_when_it_fills() -> None:
     assert Lines(leaves=40_000.0).asked_between_looks() == []
     assert Lines(leaves=110_000.0).asked_between_looks() == ["b"]
+
+
+def test_a_new_setting_is_looked_at_although_the_next_look_is_not_due() -> None:
+    assert Lines(leaves=40_000.0).asked_after_a_setting() == ["b"]
+
+
+def test_a_line_that_changes_again_is_judged_at_once() -> None:
+    known = model(["parity:r=4,c=3", "parity:r=4,c=2,flush=1s", "nak"], [0.0, 2.0, 1.0])
+    assert Lines(known).judged_while_it_waits()[:2] == ["multicast+parity:r=4,c=2,flush=1s", "multicast"]
+
+
+def test_what_only_the_line_says_is_no_second_look() -> None:
+    """A judgement of a line that has room again and again: `nak` seems better each time, and nothing new came."""
+    known = model(["parity:r=4,c=3", "nak"], [1.0, 0.0])
+    lines = Lines(known)
+    lines.roomy()
+    assert lines.put == []
+
+
+def subscribed(node: str = "b") -> SubscriberRow:
+    return SubscriberRow(info=SubscriberInfo(id=1, node=node, pattern="t", pid=1, user="u"))
+
+
+def test_who_subscribes_later_to_what_is_left_to_the_mesh_is_looked_at_soon() -> None:
+    left = TagRow(name="t", attributes=TagAttributes(transport="auto:relate2"), primary="a")
+    plain = TagRow(name="u", attributes=TagAttributes(), primary="a")
+
+    def script(*rows: Row, then: bool = False) -> Callable[[Choosing], None]:
+        def run(choosing: Choosing) -> None:
+            tags = [row for row in rows if isinstance(row, TagRow)]
+            others = [row for row in rows if isinstance(row, SubscriberRow)]
+            choosing._local = cast(Any, SimpleNamespace(table=SimpleNamespace(
+                node="a", tags=lambda: tags, subscribers=lambda name: [], all_subscribers=lambda: others
+            )))  # fmt: skip
+            choosing.changed([(None, row) for row in rows])
+            choosing._alarm._timer = None
+            choosing._begin()  # there are no subscribers yet, so nothing is chosen
+            if then:
+                choosing.changed([(None, subscribed())])
+
+        return run
+
+    wild = msgspec.structs.replace(subscribed(), wanted=Wanted(transport="auto:relate2"))
+    assert after(script(left)) is None
+    assert after(script(left, then=True)) == PERIOD_S
+    assert after(script(wild, then=True)) == PERIOD_S, "of a tag that was not there yet"
+    assert after(script(plain, then=True)) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 import pytest
 
@@ -10,11 +12,13 @@ from ringcast.adapt.environment import Cost, Environment
 from ringcast.adapt.foretelling import Candidate, cost
 from ringcast.adapt.wanting import Wish
 from ringcast.control.between.choosing import Counted, Heard, Lived
+from ringcast.control.limits import MAX_CHOICES_PER_TAG
 from ringcast.daemon.choosing.telling import asker, explained, lived
-from ringcast.daemon.choosing.wishes import Asked, of_nodes, serves, wishes_of
+from ringcast.daemon.choosing.wishes import Asked, limited, of_nodes, serves, wishes_of
 from ringcast.daemon.rings.demand import SubscribeOptions
 from ringcast.daemon.streams.routes import check_options, check_setting, demand
-from ringcast.daemon.table.rows import SubscriberRow, TagRow
+from ringcast.daemon.table.admission import admit
+from ringcast.daemon.table.rows import Delta, Entry, SubscriberRow, TagRow
 from ringcast.errors import QosMismatch
 from ringcast.model.carrier import Automatic, Chosen, automatic, is_automatic
 from ringcast.model.identity import SubscriberInfo
@@ -111,13 +115,39 @@ def test_whoever_asked_for_a_transport_by_name_wishes_nothing_unless_an_administ
 def test_what_is_pinned_for_some_does_not_count_for_the_others() -> None:
     both = [subscriber(1, node="b"), subscriber(2, node="c")]
     (all_pinned,) = wishes_of(row("auto:relate2", setting="nak"), both).values()
-    assert all_pinned == Asked(Wish("relate2"), frozenset("bc"), "nak")
+    assert all_pinned == Asked(Wish("relate2"), frozenset("bc"), frozenset({"nak"}))
     (one_pinned,) = wishes_of(row("auto:relate2", settings={"b": "nak"}), both).values()
     assert one_pinned == Asked(Wish("relate2"), frozenset("c"))
     (two_pins,) = wishes_of(row("auto:relate2", settings={"b": "nak", "c": "ack"}), both).values()
-    assert two_pins == Asked(Wish("relate2"), frozenset("bc"), "ack and nak")
+    assert two_pins == Asked(Wish("relate2"), frozenset("bc"), frozenset({"ack", "nak"}))
+    assert two_pins.pinned == "ack and nak"
     (unkept,) = wishes_of(row("auto:relate2", setting="udp"), [subscriber(1, reliable=True)]).values()
     assert unkept.pinned == "", "udp is not used where nothing may be lost"
+
+
+def test_however_much_is_pinned_other_nodes_take_the_row() -> None:
+    pins = {f"n{n}": "multicast+parity:r=4,c=3,flush=" + str(n + 1).rjust(3, "0") + "ms" for n in range(40)}
+    both = [subscriber(n + 1, node=node) for n, node in enumerate(pins)]
+    ((key, one),) = wishes_of(row("auto:relate2", settings=pins), both).items()
+    assert len(one.pins) == 40
+    assert one.pinned == "multicast+parity:r=4,c=3,flush=001ms and 39 more"
+    told = msgspec.structs.replace(row("auto:relate2"), chosen={key: Chosen("", pinned=one.pinned)})
+    refused: Counter[str] = Counter()
+    delta = Delta(node="a", incarnation=1, since=0, through=1, floor=0, entries=[Entry("t", 1, told)])
+    assert admit(delta, refused).entries
+    assert not refused
+
+
+def test_of_more_wishes_than_a_row_has_room_for_those_that_were_chosen_for_stay() -> None:
+    many = {f"n{n:02}": "auto:p99" for n in range(MAX_CHOICES_PER_TAG + 4)}
+    tag = row(settings=many)
+    asked = wishes_of(tag, [subscriber(n + 1, node=node) for n, node in enumerate(many)])
+    assert len(asked) == MAX_CHOICES_PER_TAG + 4
+    first = limited(asked, ())
+    assert sorted(first) == sorted(asked)[:MAX_CHOICES_PER_TAG]
+    last = max(asked)
+    assert last in limited(asked, {last})
+    assert limited(first, ()) is first
 
 
 def test_of_what_nodes_tell_only_what_concerns_these_receivers_counts() -> None:
@@ -209,5 +239,7 @@ def test_votes_are_no_costs_so_each_candidate_is_foretold_by_itself() -> None:
     told = explained("auto:delivered", Chosen("nak"), Wish("delivered"), AROUND, ranking)
     assert told.values == pytest.approx([100.0, 95.0])
     assert told.unit == "%"
+    pinned = explained("auto:delivered", Chosen("nak", pinned="ack"), Wish("delivered"), AROUND, ranking)
+    assert pinned.pinned == "ack"
     nothing = explained("auto:delivered", Chosen("nak"), Wish("delivered"), AROUND, Ranking.of([], "the rule"))
     assert (nothing.candidates, nothing.values) == ([], [])

@@ -46,7 +46,9 @@ def explained(rows: Iterable[ChannelStatus]) -> list[str]:
         values = [f"{_short(value)} {choice.unit}, " for value in choice.values] or [""] * len(choice.candidates)
         pairs = zip(choice.candidates, values, strict=False)
         ranked = "; ".join(f"{transport} ({value}{times:.2f})" for (transport, times), value in pairs)
-        lines.append(f"{tag}, {asked}: {choice.environment}; by {choice.by}; predicted, and times the best: {ranked}")
+        instead = f"pinned to {choice.pinned}; it would be chosen " if choice.pinned else ""
+        by = f"{choice.environment}; {instead}by {choice.by}"
+        lines.append(f"{tag}, {asked}: {by}; predicted, and times the best: {ranked}")
     return lines
 
 
