@@ -313,7 +313,7 @@ class Deciding:
         best, score = ranking.best()
         present = ranking.score(current)
         if relieved:  # what filled the line a moment ago would do so again, whatever a first look says
-            best, score = self._not_just_left(now_s, current, ranking)
+            best, score = self._not_just_left(now_s, ranking)
         if best == current:
             self._better = ("", 0)
             return _new(Decision, (current, False, "it is the best", ()))
@@ -340,14 +340,9 @@ class Deciding:
         reasons = ranking.by, score, present, current, environment
         return self._change(now_s, current, best, "{}: {:.3g} against {:.3g} of {}, for {}", reasons)
 
-    def _not_just_left(self, now_s: float, current: str, ranking: Ranking) -> Candidate:
-        """The best that did not carry it a moment ago; that may be what carries it now."""
+    def _not_just_left(self, now_s: float, ranking: Ranking) -> Candidate:
         found = ranking.candidates
-        rested = (
-            one for one in found
-            if one.transport == current or now_s >= self._left.get(one.transport, -math.inf) + REST_S
-        )  # fmt: skip
-        return next(rested, found[0])
+        return next((one for one in found if now_s >= self._left.get(one.transport, -math.inf) + REST_S), found[0])
 
     def _relieve(self, now_s: float, current: str, tuned: str, environment: Environment, ranking: Ranking) -> Decision:
         """The queue of the line grows each moment, and the nodes agree on another channel through it, while both send.
