@@ -24,7 +24,7 @@ from harness.run import Run
 from harness.tables import show
 from harness.workers import Workers
 from ringcast.errors import RingcastError
-from ringcast.record.machine import this_machine
+from ringcast.record.machine import code_version, this_machine
 
 Measure = Callable[[Run], list[Row]]
 
@@ -67,6 +67,7 @@ def main(
     # A terminated run cleans up as an interrupted one does.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     before = machine.usage()
+    code_version()
     with tempfile.TemporaryDirectory(prefix="ringcast-bench-") as name:
         try:
             with _bar(errors) as progress, Workers(Path(name), reuse=args.quick) as workers:

@@ -137,6 +137,7 @@ public:
         out.reserve(std::min<std::size_t>(n, 4 * kMostClaimed));
         out.push_back(std::move(message));
         if (n > 1) fill(out, n - 1);
+        if (out.size() < n) reader_.tell_positions();  // a task may go on without coming back for more
         return list_of(out);
     }
 

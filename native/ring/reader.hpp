@@ -106,6 +106,10 @@ public:
 
     // Sleep until there may be something, a signal or the deadline; the main thread also after a slice. Without the GIL.
     futex::WaitResult wait(i64 until_steady_ns);
+    // Reliable publishers learn how far this one has read.
+    void tell_positions() {
+        for (const auto& member : active_) member->cursor->publish_position();
+    }
     // Before giving up without having waited: reliable publishers learn the position, an eventfd is cleared. Whether
     // something came meanwhile.
     bool finish_empty();

@@ -156,7 +156,7 @@ u64 Reader::taken(Member& from, const Record& record, i64 now_ns, bool hold) {
 }
 
 bool Reader::finish_empty() {
-    for (const auto& member : active_) member->cursor->publish_position();
+    tell_positions();
     if (my_port_ == nullptr) return look_once() == futex::WaitResult::woken;
     my_port_->clear();
     woken_ = true;

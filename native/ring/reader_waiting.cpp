@@ -28,7 +28,7 @@ bool Reader::ready() {
 }
 
 bool Reader::spin_planned() {
-    for (const auto& member : active_) member->cursor->publish_position();
+    tell_positions();
     return spin(spin_, std::exchange(spin_planned_ns_, 0), [this] { return ready(); });
 }
 
@@ -39,11 +39,11 @@ futex::WaitResult Reader::wait(i64 until_steady_ns) {
         if (left <= 0) return look_once();
     }
     if (busy_poll_) {
-        for (const auto& member : active_) member->cursor->publish_position();
+        tell_positions();
         return poll_busily(steady_ns() + std::min(left, kBusySliceNs));
     }
     if (std::exchange(expects_, false)) [[unlikely]] {
-        for (const auto& member : active_) member->cursor->publish_position();
+        tell_positions();
         if (look_out(left)) return futex::WaitResult::woken;
     }
     if (Inflow* const source = inflow(); source != nullptr && source->enter()) {
@@ -51,7 +51,7 @@ futex::WaitResult Reader::wait(i64 until_steady_ns) {
         return take_in(*source, left);
     }
     // Before spinning, for a reliable publisher may wait for that.
-    for (const auto& member : active_) member->cursor->publish_position();
+    tell_positions();
     if (spin(spin_, spin_.window(), [this] { return ready(); })) return futex::WaitResult::woken;
     if (my_port_ != nullptr && box_ != nullptr) return wait_port(left);
     return slept(box_ != nullptr ? wait_mailbox(left) : wait_direct(left));

@@ -31,7 +31,10 @@ inline constexpr std::size_t kShortBytes = 8;
 inline constexpr u32 kShortMark = 0x09;  // no other frame begins so: a header's first byte is 'R'
 inline constexpr u32 kShortMost = (u32{1} << 24) - 1;
 inline constexpr u32 kRunMark = 0x0a;
-inline constexpr std::size_t kMostRun = 255, kMostRunLength = 65535;
+// Shorter messages have a header each: what is read at once is worked off before another stream is served, so its bytes
+// must not stand for any number of messages.
+inline constexpr u32 kLeastRunLength = 8, kMostRunLength = 65535;
+inline constexpr std::size_t kMostRun = 255;
 static_assert((kMagic & 0xff) != kShortMark && (kMagic & 0xff) != kRunMark);
 
 // Which headers the receiver of a stream knows besides whole ones.
@@ -45,6 +48,8 @@ public:
     explicit FrameBefore(u64 every) : every_(every) {}
 
 protected:
+    static bool fits_a_run(u32 length) { return length >= kLeastRunLength && length <= kMostRunLength; }
+
     Header header_{};
     u64 every_;
     bool begun_ = false;
@@ -69,7 +74,7 @@ public:
     // How many of these one header can stand for, from the first on; 1 where the first needs one of its own.
     std::size_t together(std::span<const Outgoing> messages) const {
         const Outgoing& first = messages[0];
-        if (heads_ != Heads::runs || first.length > kMostRunLength || !follows(first)) return 1;
+        if (heads_ != Heads::runs || !fits_a_run(first.length) || !follows(first)) return 1;
         std::size_t n = 1;
         for (; n < std::min(messages.size(), kMostRun); ++n) {
             const Outgoing& next = messages[n];
@@ -139,9 +144,10 @@ public:
             if (bytes.size() < kShortBytes) return Parse::truncated;
             u32 words[2];
             std::memcpy(words, bytes.data(), sizeof words);
-            const u32 count = mark == kRunMark ? words[0] >> 8 & 0xff : 1;
-            if (count == 0) return Parse::malformed;
-            next(out, mark == kRunMark ? words[0] >> 16 : words[0] >> 8, words[1]);
+            const bool run = mark == kRunMark;
+            const u32 count = run ? words[0] >> 8 & 0xff : 1, length = run ? words[0] >> 16 : words[0] >> 8;
+            if (count == 0 || (run && !fits_a_run(length))) return Parse::malformed;
+            next(out, length, words[1]);
             out.head_bytes = kShortBytes;
             out.more = count - 1;
             return Parse::ok;

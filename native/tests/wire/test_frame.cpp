@@ -108,13 +108,6 @@ TEST(frame, what_was_sent_together_has_one_header) {
     }
 }
 
-TEST(frame, messages_without_bytes_are_sent_together_too) {
-    Line line;
-    line.carry(message(0, 1000));
-    const std::vector<Outgoing> sent{message(1, 1001, 0), message(2, 1001, 0), message(3, 1001, 0)};
-    CHECK_EQ(line.carry_run(sent), 3u);
-}
-
 TEST(frame, a_run_ends_where_something_differs) {
     Line line;
     CHECK_EQ(line.writer.together(std::vector{message(0, 1000), message(1, 1000)}), 1u);  // nothing was before
@@ -130,7 +123,9 @@ TEST(frame, a_run_ends_where_something_differs) {
     CHECK_EQ(run([](Outgoing& m) { m.event_ns += 1; }), 2u);
     CHECK_EQ(run([](Outgoing& m) { m.flags = 3; }), 2u);
     CHECK_EQ(run([](Outgoing& m) { m.seq = 4; }), 2u);
-    const u32 most = wire::kMostRunLength;
+    const u32 least = wire::kLeastRunLength, most = wire::kMostRunLength;
+    CHECK_EQ(line.writer.together(std::vector{message(1, 1001, least), message(2, 1001, least)}), 2u);
+    CHECK_EQ(line.writer.together(std::vector{message(1, 1001, least - 1), message(2, 1001, least - 1)}), 1u);
     CHECK_EQ(line.writer.together(std::vector{message(1, 1001, most), message(2, 1001, most)}), 2u);
     CHECK_EQ(line.writer.together(std::vector{message(1, 1001, most + 1), message(2, 1001, most + 1)}), 1u);
     CHECK_EQ(line.writer.together(std::vector{message(2, 1001), message(3, 1001)}), 1u);  // one is missing
@@ -149,12 +144,18 @@ TEST(frame, what_a_later_receiver_knows_besides_is_not_sent) {
     CHECK(wire::known_of(77) == wire::Heads::runs);
 }
 
-TEST(frame, a_run_of_none_is_malformed) {
+TEST(frame, a_run_of_none_is_malformed_and_one_of_messages_that_are_nearly_nothing) {
     Line line;
     line.carry(message(0, 1000));
-    const u32 words[2] = {wire::kRunMark | 64 << 16, 0};
-    wire::Frame out;
-    CHECK(line.reader.parse_untrusted(std::as_bytes(std::span(words)), kOfStream, out) == Parse::malformed);
+    const auto parsed = [&](u32 count, u32 length) {
+        const u32 words[2] = {wire::kRunMark | count << 8 | length << 16, 0};
+        wire::Frame out;
+        return line.reader.parse_untrusted(std::as_bytes(std::span(words)), kOfStream, out);
+    };
+    CHECK(parsed(0, 64) == Parse::malformed);
+    CHECK(parsed(255, 0) == Parse::malformed);
+    CHECK(parsed(255, wire::kLeastRunLength - 1) == Parse::malformed);
+    CHECK(parsed(255, wire::kLeastRunLength) == Parse::ok);
 }
 
 TEST(frame, whatever_comes_is_a_frame_or_refused) {

@@ -30,9 +30,9 @@ def this_machine() -> str:
             model = line.partition(":")[2].strip()
             break
     cores = len(os.sched_getaffinity(0))
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    memory = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30)
     return (
-        f"{model}, {cores} cores, {memory:.1f} GiB RAM, {platform.system()} {platform.release()}, "
+        f"{model}, {cores} cores, {memory} GiB RAM, {platform.system()} {platform.release()}, "
         f"Python {platform.python_version()}"
     )
 
@@ -44,7 +44,7 @@ def measured_on() -> str:
 
 @cache
 def code_version() -> str:
-    """Of all that may change what is measured."""
+    """Of all that may change what is measured, as it is when this is called first: before anything is measured."""
     built = [Path(spec.origin) for name in NATIVE if (spec := util.find_spec(name)) and spec.origin]
     return f"{metadata.version('ringcast')}+{digest(PACKAGE, SHOWS_RESULTS, built)}"
 

@@ -1,6 +1,7 @@
 """The history of figures: what each `ringcast bench` and `ringcast lab run` concluded, beside the run before it.
 
-Figures of one machine are compared with each other only, and quick runs with quick runs.
+Figures of one machine are compared with each other only, and quick runs with quick runs. How much memory it has makes
+no other machine: figures from before that was said have it in no text.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ def history(results: DataFrame) -> DataFrame:
         *(F.max(F.when(F.col("metric") == metric, F.col("value"))).alias(metric + "_")
           for metric in (FIGURE, REFERENCE, TARGET, MET))
     )  # fmt: skip
-    same = Window.partitionBy("experiment", "figure", "quick", "machine", "unit").orderBy("measured_at", "run_id")
-    last = Window.partitionBy("experiment", "figure", "quick", "machine", "unit").orderBy(
-        F.desc("measured_at"), F.desc("run_id")
+    alike = Window.partitionBy(
+        "experiment", "figure", "quick", F.regexp_replace("machine", r", [0-9.]+ GiB RAM", ""), "unit"
     )
+    same = alike.orderBy("measured_at", "run_id")
+    last = alike.orderBy(F.desc("measured_at"), F.desc("run_id"))
     value, before = F.col(f"{FIGURE}_"), F.lag(f"{FIGURE}_").over(same)
     return each.where(value.isNotNull()).select(
         F.col("measured_at").alias("event_time"), "experiment", "figure", "quick", "machine", "version",

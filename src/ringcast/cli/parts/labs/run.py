@@ -21,7 +21,7 @@ from ringcast.cli.program import Misuse
 from ringcast.lab.measuring.pacing import paced
 from ringcast.lab.measuring.report import Findings
 from ringcast.lab.report.running import STEP
-from ringcast.record.machine import measured_on
+from ringcast.record.machine import code_version, measured_on
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -141,6 +141,7 @@ def run(args: argparse.Namespace) -> int:
     only = _part(experiment, args, folder, lake)
     words = [word for word, said in (("--quick", args.quick), ("--json", args.json)) if said]
     command = " ".join(["ringcast lab run", args.experiment, *(["--part", args.part] if args.part else []), *words])
+    code_version()
     with Bar(told=args.together, hurried=args.together and args.quick) as bar:
         findings = experiment.run(args.quick, bar, **only)
         findings.notes.append(measured_on())
