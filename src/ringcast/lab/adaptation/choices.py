@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ringcast.lab.adaptation.real import ADAPTIVE, STEADY_S, Lived, RealPhase
+from ringcast.lab.adaptation.real import ADAPTIVE, STEADY_S, Lived, RealPhase, chance
 from ringcast.lab.measuring import sampled
 from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Table
 from ringcast.lab.measuring.rows import at_most, figure
@@ -91,13 +91,14 @@ def conclude(plan: Sequence[RealPhase], lived: Lived) -> Findings:
                 float(sum(one.twice for one in lived.came[ADAPTIVE])), "messages", 0.0),
         figure("real network, phases: changes of transport", float(len(lived.chosen) - 1), "changes"),
     ]  # fmt: skip
+    errors = [chance(lived.came[ADAPTIVE][at], lived.came[best.carrier][at]) for at, best in enumerate(lived.best)]
     found.rows += [
-        figure(f"real network, {phase.name}: {best.carrier} against itself, measured twice", best.again, "times")
-        for phase, best in zip(plan, lived.best, strict=True)
+        figure(f"real network, {phase.name}: standard error of adaptive against {best.carrier}", error, "times")
+        for phase, best, error in zip(plan, lived.best, errors, strict=True)
     ]
     found.notes.append(
-        "real network, the best fixed transport of each phase against itself, measured twice: "
-        + ", ".join(f"{best.again:.2f}" for best in lived.best)
+        "real network, adaptive against the best fixed transport, standard error of each phase: "
+        + ", ".join("?" if error is None else f"{error:.3f}" for error in errors)
     )
     began = [(at, phase.name) for at, phase in zip(lived.began, plan, strict=True)]
     found.tables.append(

@@ -1,15 +1,13 @@
 """The phases on a real network, at a reduced size: daemons in network namespaces, kernel loss, a queue as a thin link.
 
-Carriers live through a phase side by side, each on a tag of its own from a node of its own: the kernel loses packets
-independently of each other, and none shares a line with another, so none changes what another meets, and what the
-machine does meanwhile meets all of them. Only packets that are lost in a row would be of different carriers: there they
-take turns, and only who has its turn has subscribers. Who chooses itself is first: its stream goes on from the phase
-before. What one has left in a queue is gone before the next phase begins.
+Carriers live through a phase side by side, each on a tag of its own from a node of its own: none shares a line with
+another, and of what each one sends a receiver's kernel loses the same packets, the twentieth, say, and the
+thirty-second. So none changes what another meets, and what chance and the machine do meanwhile meets all of them. What
+one has left in a queue is gone before the next phase begins.
 
-What is lost is chance, and the least of many measurements is the luckiest one. So what the best fixed carrier costs is
-told by another measurement than the one that says which is the best: of carriers that take turns it has another turn;
-of those side by side, one half of the receivers says which is the best and the other half what it costs, and the other
-way round. Both together say how well a phase repeats itself.
+The least of many measurements is the luckiest one. So what the best fixed carrier costs is told by another measurement
+than the one that says which is the best: one half of the receivers says which is the best and the other half what it
+costs, and the other way round. How much of a ratio is chance is told by its stretches (`chance`).
 
 The thin link carries the messages four times over, so a publisher who sends three repairs with each one fills it: a
 link that has room for all that any transport sends is as good as a wide one, and shows nothing.
@@ -18,6 +16,8 @@ link that has room for all that any transport sends is as good as a wide one, an
 from __future__ import annotations
 
 import itertools
+import math
+import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,6 +43,8 @@ QUICK_FIXED = (
 SIZE = 200
 FEW, MORE = 3, 8
 THIN = "1mbit"
+STRETCHES = 10
+"""Of a phase, which say how much chance there is in it."""
 STEADY_S, STEADY_HZ, STEADY_LOSS = 600.0, 50.0, 0.01
 LOOK_S = 0.2
 DRAIN_S = 1.0
@@ -78,21 +80,16 @@ def phases(quick: bool) -> tuple[RealPhase, ...]:
             RealPhase("a thin link", 2_800, MORE, 0.05, line=THIN),
         )  # fmt: skip
     return (
-        RealPhase("nothing is lost", 1_200), RealPhase("1 % is lost", 1_500, loss=0.01),
-        RealPhase("5 % is lost", 1_500, loss=0.05), RealPhase("8 receivers", 1_500, MORE, 0.05),
-        RealPhase("bursts of 4", 1_000, loss=0.05, burst=4.0),
-        RealPhase("25 Hz", 900, loss=0.03, rate_hz=25.0), RealPhase("a thin link", 1_000, MORE, 0.05, line=THIN),
+        RealPhase("nothing is lost", 1_800), RealPhase("1 % is lost", 9_000, loss=0.01),
+        RealPhase("5 % is lost", 6_000, loss=0.05), RealPhase("8 receivers", 6_000, MORE, 0.05),
+        RealPhase("bursts of 4", 6_000, loss=0.05, burst=4.0),
+        RealPhase("25 Hz", 2_500, loss=0.03, rate_hz=25.0), RealPhase("a thin link", 6_000, MORE, 0.05, line=THIN),
     )  # fmt: skip
 
 
 def steady() -> RealPhase:
     """Ten minutes in which nothing changes."""
     return RealPhase("nothing changes", round(STEADY_S * STEADY_HZ), loss=STEADY_LOSS, rate_hz=STEADY_HZ)
-
-
-def turns(phase: RealPhase, carriers: Sequence[str]) -> list[list[str]]:
-    """Which carriers live through the phase at once. Pure."""
-    return [[carrier] for carrier in carriers] if phase.burst > 1 else [list(carriers)]
 
 
 @dataclass
@@ -102,20 +99,36 @@ class Came:
     sent: int = 0
     latencies_ms: list[float] = field(default_factory=list)
     twice: int = 0
+    stretches: list[list[float]] = field(default_factory=list)
+    """The same latencies by when their messages were sent, in parts of the phase that are equally long."""
 
     def relate2(self) -> float:
-        if not self.latencies_ms:
-            return float("inf")
-        return relate.relate2(float(np.mean(self.latencies_ms)), self.sent, len(self.latencies_ms))
+        return _relate2(self.sent, self.latencies_ms)
+
+    def by_stretch(self) -> list[float]:
+        return [_relate2(round(self.sent / len(self.stretches)), part) for part in self.stretches]
+
+
+def _relate2(sent: int, latencies_ms: Sequence[float]) -> float:
+    if not latencies_ms:
+        return float("inf")
+    return relate.relate2(float(np.mean(latencies_ms)), sent, len(latencies_ms))
+
+
+def chance(one: Came, other: Came) -> float | None:
+    """The standard error of what one cost in times what the other did, as far as stretches of the phase tell; None
+    where they do not. Pure."""
+    ratios = [mine / theirs for mine, theirs in zip(one.by_stretch(), other.by_stretch(), strict=True) if theirs]
+    if len(ratios) < 2 or not all(map(math.isfinite, ratios)):
+        return None
+    return statistics.stdev(ratios) / math.sqrt(len(ratios))
 
 
 class Best(NamedTuple):
-    """The best fixed carrier of a phase, what it costs by measurements that did not say so, and how many times one
-    measurement of it is another."""
+    """The best fixed carrier of a phase, and what it costs by measurements that did not say so."""
 
     carrier: str
     relate2: float
-    again: float
 
 
 @dataclass
@@ -175,7 +188,7 @@ class Living:
         sockets = {tag: network.socket(home) for tag, home in self._homes.items()}
         publisher.ask("open", end=_PUBLISHER, name=_PUBLISHER, tags=tags, homes=sockets)
         network.mesh.wait_for_publisher(*tags)
-        self._join(turns(plan[0], list(self._tags))[0], network.there(plan[0].receivers))
+        self._join(network.there(plan[0].receivers))
         self._began = time.monotonic()
         runs = []
         for phase in plan:
@@ -183,18 +196,21 @@ class Living:
             runs.append(self._through(phase))
         self._leave(self._recorders)
         publisher.ask("close", name=_PUBLISHER)
-        for phase, (found, second) in zip(plan, runs, strict=True):
+        for phase, found in zip(plan, runs, strict=True):
             for carrier, run in found.items():
                 self.lived.came[carrier].append(self._came(phase, run))
             if fixed := {carrier: run for carrier, run in found.items() if carrier != ADAPTIVE}:
-                self.lived.best.append(self._best(phase, fixed, second))
+                halves = [
+                    {carrier: self._came(phase, run, slice(half, None, 2)).relate2() for carrier, run in fixed.items()}
+                    for half in (0, 1)
+                ]  # fmt: skip
+                self.lived.best.append(best_of_halves(*halves))
         return self.lived
 
-    def _join(self, carriers: Sequence[str], nodes: Sequence[str]) -> None:
+    def _join(self, nodes: Sequence[str]) -> None:
         """Those that are not there yet."""
         here = {(one.node, one.tag) for one in self._recorders}
-        for carrier in carriers:
-            tag = self._tags[carrier]
+        for carrier, tag in self._tags.items():
             new = [_Recorder(next(self._numbers), node, tag) for node in nodes if (node, tag) not in here]
             for one in new:
                 how = {"name": one.name, "asked": {tag: (carrier, False)}}
@@ -220,34 +236,17 @@ class Living:
             quiet_s = DRAINED_S
         self._recorders = [one for one in self._recorders if one not in self._taken]
 
-    def _only(self, carriers: Sequence[str], nodes: Sequence[str]) -> None:
-        """Have these carriers recorded on these nodes, and nothing else."""
-        tags = {self._tags[carrier] for carrier in carriers}
-        self._leave([one for one in self._recorders if one.tag not in tags or one.node not in nodes])
-        self._join(carriers, nodes)
-
-    def _through(self, phase: RealPhase) -> tuple[dict[str, _Run], dict[str, _Run]]:
-        """Each carrier's run, and the second one of those that had one."""
+    def _through(self, phase: RealPhase) -> dict[str, _Run]:
+        """Each carrier's run."""
         network, nodes = self._network, self._network.there(phase.receivers)
-        found: dict[str, _Run] = {}
-        every = turns(phase, list(self._tags))
-        self._only(every[0], nodes)
+        self._leave([one for one in self._recorders if one.node not in nodes])
+        self._join(nodes)
         self.lived.began.append(time.monotonic() - self._began)
         network.lose(phase.loss, nodes, phase.burst)
         if phase.line is not None:
             self._narrow(phase.line)
         try:
-            for carriers in every:
-                self._only(carriers, nodes)
-                found |= self._publish(phase, carriers)
-            second: dict[str, _Run] = {}
-            fixed = [carrier for carrier in found if carrier != ADAPTIVE]
-            if len(every) > 1 and fixed:
-                self._leave(self._recorders)
-                best = min(fixed, key=lambda name: self._came(phase, found[name]).relate2())
-                self._join([best], nodes)
-                second = self._publish(phase, [best])
-            return found, second
+            return self._publish(phase)
         finally:
             network.lose(0.0, nodes)
             if phase.line is not None:
@@ -262,22 +261,10 @@ class Living:
     def _came(self, phase: RealPhase, run: _Run, part: slice = slice(None)) -> Came:
         return came(phase, run.first, [self._taken[one] for one in run.recorders[part]])
 
-    def _best(self, phase: RealPhase, fixed: dict[str, _Run], second: dict[str, _Run]) -> Best:
-        """`second` has another run of the best, where carriers took turns."""
-
-        def costs(part: slice = slice(None)) -> dict[str, float]:
-            return {carrier: self._came(phase, run, part).relate2() for carrier, run in fixed.items()}
-
-        for carrier, run in second.items():
-            again = self._came(phase, run).relate2()
-            return Best(carrier, again, _times(costs()[carrier], again))
-        return best_of_halves(costs(slice(0, None, 2)), costs(slice(1, None, 2)))
-
-    def _publish(self, phase: RealPhase, carriers: Sequence[str]) -> dict[str, _Run]:
-        """And look meanwhile at what was chosen, whoever has its turn: looking takes processor time."""
+    def _publish(self, phase: RealPhase) -> dict[str, _Run]:
+        """And look meanwhile at what was chosen."""
         publisher = self._network.actor(self._network.here)
-        tags = [self._tags[carrier] for carrier in carriers]
-        how = {"tags": tags, "count": phase.messages, "rate_hz": phase.rate_hz, "size": SIZE}
+        how = {"tags": list(self._tags.values()), "count": phase.messages, "rate_hz": phase.rate_hz, "size": SIZE}
         publisher.post("publish", name=_PUBLISHER, **how)
         until = time.monotonic() + phase.seconds
         while (left := until - time.monotonic()) > 0:
@@ -285,8 +272,10 @@ class Living:
             time.sleep(min(LOOK_S, left))
         firsts: dict[str, int] = publisher.reply(phase.seconds + 10)
         self._look()
-        there = {tag: [one for one in self._recorders if one.tag == tag] for tag in tags}
-        return {carrier: _Run(firsts[tag], there[tag]) for carrier, tag in zip(carriers, tags, strict=True)}
+        return {
+            carrier: _Run(firsts[tag], [one for one in self._recorders if one.tag == tag])
+            for carrier, tag in self._tags.items()
+        }
 
     def _look(self) -> None:
         tag = self._tags.get(ADAPTIVE)
@@ -302,24 +291,22 @@ def best_of_halves(one: Mapping[str, float], other: Mapping[str, float]) -> Best
     """What each half of the receivers saw of each fixed carrier. Pure."""
     first, second = (min(half, key=lambda name: half[name]) for half in (one, other))
     best = min(one, key=lambda name: one[name] + other[name])
-    return Best(best, (other[first] + one[second]) / 2, _times(one[best], other[best]))
-
-
-def _times(one: float, other: float) -> float:
-    return max(one, other) / min(one, other)
+    return Best(best, (other[first] + one[second]) / 2)
 
 
 def came(phase: RealPhase, first: int, ends: Sequence[Sequence[Sequence[int]]]) -> Came:
     """`ends` are numbers and latencies in nanoseconds, by receiver; `first` is the number of the phase's first message.
     Of messages that came twice the first one counts. Pure."""
     settling = min(SETTLING, phase.messages // 2)
-    found = Came((phase.messages - settling) * len(ends))
+    counted = phase.messages - settling
+    found = Came(counted * len(ends), stretches=[[] for _ in range(STRETCHES)])
     for seqs, latencies in ends:
         seen: set[int] = set()
         for seq, latency in zip(seqs, latencies, strict=True):
             if first <= seq < first + phase.messages:
                 found.twice += seq in seen
-                if seq >= first + settling and seq not in seen:
+                if (at := seq - first - settling) >= 0 and seq not in seen:
                     found.latencies_ms.append(1e-6 * latency)
+                    found.stretches[at * STRETCHES // counted].append(1e-6 * latency)
                 seen.add(seq)
     return found

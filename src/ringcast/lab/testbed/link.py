@@ -35,10 +35,11 @@ class Link:
             "restore", {port.node: scripts.cut_lines(port, self._kind(port), cut=False) for port in self._ports}
         )
 
-    def set_loss(self, loss: str | float | None, *, to: str | None = None) -> None:
-        """`0.03`, `3%`, `every 100`, `5% in bursts of 4`; None or 0 for none."""
+    def set_loss(self, loss: str | float | None, *, to: str | None = None, senders: Sequence[str] = ()) -> None:
+        """`0.03`, `3%`, `every 100`, `5% in bursts of 4`; None or 0 for none. Of what each of these addresses sends
+        (IPv4) exactly that share is lost, the same packets of each: what one meets, another meets too."""
         wanted = Loss.parse(loss or 0)
-        lines = {port.node: scripts.loss_lines(port, self._kind(port), wanted) for port in self._arriving(to)}
+        lines = {port.node: scripts.loss_lines(port, self._kind(port), wanted, senders) for port in self._arriving(to)}
         self._change("set the loss of", lines)
 
     def set_rate(self, rate: str | None, *, to: str | None = None) -> None:

@@ -28,8 +28,9 @@ _BURST_BYTES, _BURST_S = 1600, 0.001
 # As a switch's port: what arrives in 50 ms, and never less than two of the largest messages that are sent in one go.
 _QUEUE_BYTES, _QUEUE_S = 128 * 1024, 0.05
 
-PATTERN = 1_000
-"""Packets after which losses in bursts begin again from the first."""
+PATTERN = 997
+"""Packets after which losses by a pattern begin again from the first. A prime number, so that blocks of a code do not
+begin at the same place each time."""
 _LOST = "0x1057"
 
 # Some kernels refuse the first two inside a namespace: there the machine's own limits hold.
@@ -139,30 +140,57 @@ def rate_lines(port: Port, rate: str | None) -> list[str]:
     ]
 
 
-def loss_lines(port: Port, kind: Kind, loss: Loss) -> list[str]:
+def loss_lines(port: Port, kind: Kind, loss: Loss, senders: Sequence[str] = ()) -> list[str]:
+    """Of what each of these `senders` (IPv4 addresses) sends, just that share is lost, and the same packets of each:
+    the first, say, and the twentieth. Whatever else arrives loses as many on average. `every` counts all together."""
+    senders = () if loss.every else senders
     name, jump = port.interface, f"PREROUTING {_arriving_at(port, kind)} -j {port.interface}"
-    if loss.burst > 1:
-        rules = _burst_rules(burst_pattern(loss, seed=zlib.crc32(f"{port.node} {name}".encode())))
-    elif loss.every:
-        rules = [f"-m statistic --mode nth --every {loss.every} --packet {loss.every - 1} -j DROP"]
-    else:
-        rules = [f"-m statistic --mode random --probability {loss.probability:.9f} -j DROP"]
     lines = []
-    for table in (f"{command} -w -t mangle" for command in FILTERS):
+    for family, command in FILTER_OF.items():
+        table = f"{command} -w -t mangle"
         if loss == Loss():
-            lines.append(f"{table} -D {jump} 2>/dev/null && {table} -F {name} && {table} -X {name} || :")
-        else:
-            lines.append(f"{table} -N {name} 2>/dev/null || {table} -F {name}")
-            lines += [f"{table} -A {name} {rule}" for rule in rules]
-            lines.append(f"{table} -C {jump} 2>/dev/null || {table} -A {jump}")
+            own = f"{table} -S | sed -n 's/^-N \\({name}-[0-9]*\\)$/\\1/p'"
+            lines += [
+                f"{table} -D {jump} 2>/dev/null && {table} -F {name} && {table} -X {name} || :",
+                f"for chain in $({own}); do {table} -F $chain; {table} -X $chain; done",
+            ]
+            continue
+        chains = _chains(name, loss, f"{port.node} {name}", senders if family == 4 else ())
+        text = ["*mangle", *(f":{chain} - [0:0]" for chain in chains)]
+        text += [f"-A {chain} {rule}" for chain, rules in chains.items() for rule in rules]
+        # All at once: a program for each rule would take seconds.
+        lines.append(f"{command}-restore -w --noflush <<'END'\n" + "\n".join([*text, "COMMIT", "END"]))
+        lines.append(f"{table} -C {jump} 2>/dev/null || {table} -A {jump}")
     return lines + _let_switch_filter(kind)
+
+
+def _chains(name: str, loss: Loss, where: str, senders: Sequence[str]) -> dict[str, list[str]]:
+    """Rules that drop, by chain; the first one is for all that arrives."""
+    marks = _marks(burst_pattern(loss, seed=zlib.crc32(where.encode()))) if loss.burst > 1 or senders else []
+    chains: dict[str, list[str]] = {name: []}
+    for at, sender in enumerate(senders):
+        own = f"{name}-{at}"
+        chains[name].append(f"-s {sender} -j {own}")
+        chains[own] = [*marks, f"-m mark --mark {_LOST} -j RETURN", "-j ACCEPT"]
+    lost = f"-m mark --mark {_LOST} -j DROP"
+    if loss.burst > 1:
+        chains[name] += [*([lost] if senders else []), *marks, lost]
+    elif loss.every:
+        chains[name].append(f"-m statistic --mode nth --every {loss.every} --packet {loss.every - 1} -j DROP")
+    else:
+        chains[name] += [lost] if senders else []
+        chains[name].append(f"-m statistic --mode random --probability {loss.probability:.9f} -j DROP")
+    return chains
 
 
 def burst_pattern(loss: Loss, seed: int) -> list[int]:
     """Which of PATTERN packets are lost: exactly that share, in rows whose lengths are drawn as the simulator's are
-    (Gilbert-Elliott: a row ends with a probability of 1 / burst), with gaps of any length between them. Pure."""
+    (Gilbert-Elliott: a row ends with a probability of 1 / burst), with gaps of any length between them. Without bursts
+    each is lost whatever the one before was. Pure."""
     chance = random.Random(seed)
     left = round(PATTERN * loss.probability)
+    if loss.burst == 1:
+        return sorted(chance.sample(range(PATTERN), left))
     rows: list[int] = []
     while left:
         length = 1
@@ -181,11 +209,10 @@ def burst_pattern(loss: Loss, seed: int) -> list[int]:
     return lost
 
 
-def _burst_rules(lost: Sequence[int]) -> list[str]:
+def _marks(lost: Sequence[int]) -> list[str]:
     """The kernel's filter cannot remember that a row has begun, but it counts: a rule for every packet of a pattern
     that is lost, which comes again and again. They mark, because a rule counts only what those before it let pass."""
-    marks = [f"-m statistic --mode nth --every {PATTERN} --packet {at} -j MARK --set-mark {_LOST}" for at in lost]
-    return [*marks, f"-m mark --mark {_LOST} -j DROP"]
+    return [f"-m statistic --mode nth --every {PATTERN} --packet {at} -j MARK --set-mark {_LOST}" for at in lost]
 
 
 def cut_lines(port: Port, kind: Kind, cut: bool) -> list[str]:

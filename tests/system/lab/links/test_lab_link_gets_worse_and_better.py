@@ -84,10 +84,34 @@ def test_losses_in_bursts_are_those_of_the_pattern_again_and_again(bed: Testbed)
         numbers += [first + number for number in stream.arrived(SENT - lost)]
         assert stream.nothing_more()
     missing = sorted(set(range(2 * PATTERN)) - set(numbers))
-    assert len(missing) == 2 * PATTERN // 20
+    assert len(missing) == 2 * round(PATTERN / 20)
     assert [at - PATTERN for at in missing if at >= PATTERN] == [at for at in missing if at < PATTERN]
     rows = sum(1 for at in missing if at - 1 not in missing)
     assert 2 < len(missing) / rows < 8, "in rows, of four in the mean of many patterns"
+
+
+@pytest.mark.parametrize("loss", ["5%", "5% in bursts of 4"])
+def test_of_each_sender_the_same_packets_are_lost(bed: Testbed, loss: str) -> None:
+    """Whatever the other one sends meanwhile."""
+    nodes = bed.node("a"), bed.node("b")
+    streams = [Stream(node, bed.node("c")) for node in nodes]
+    behind = bed.link("c", bed.links[0].wire.between[1])
+    behind.set_loss(loss, to="c", senders=[node.address() for node in nodes])
+    missing = []
+    for stream, size in zip(streams, (SENT, 50), strict=True):
+        numbers: list[int] = []
+        for first in range(0, 1000, size):
+            before = behind.dropped(to="c", families=[4])
+            stream.send(size)
+            lost = behind.dropped(to="c", families=[4]) - before
+            numbers += [first + number for number in stream.arrived(size - lost)]
+        missing.append(sorted(set(range(1000)) - set(numbers)))
+    assert missing[0] == missing[1]
+    assert len([at for at in missing[0] if at < PATTERN]) == round(PATTERN / 20)
+    behind.set_loss(None, to="c")
+    for stream in streams:
+        stream.send(SENT)
+        assert stream.arrived(SENT) == list(range(SENT))
 
 
 def test_loss_that_ends_leaves_nothing_behind(bed: Testbed) -> None:

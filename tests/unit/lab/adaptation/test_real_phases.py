@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from choosers import fits
 from lab_fakes import named
 
@@ -19,9 +20,9 @@ from ringcast.lab.adaptation.real import (
     RealPhase,
     best_of_halves,
     came,
+    chance,
     phases,
     steady,
-    turns,
 )
 from ringcast.lab.adaptation.switching import COURSES, LOSS, WEAK, Carried, Course, Switched, conclude
 from ringcast.model.priority import rate_bps
@@ -39,6 +40,7 @@ def test_what_was_sent_while_a_choice_settled_does_not_count() -> None:
     found = came(LOSSY, first, [[seqs, [2_000_000] * len(seqs)], [[first + 300], [4_000_000]]])
     assert found.sent == 2 * 700
     assert len(found.latencies_ms) == 701
+    assert [len(part) for part in found.stretches] == [71, *[70] * 9], "of either receiver"
     assert found.twice == 1, "the one that belongs to the next phase is none of them"
     assert came(CALM, 0, [[[], []]]).sent == 200, "half of a short phase"
     assert came(CALM, 0, [[[], []]]).relate2() == float("inf")
@@ -48,7 +50,7 @@ def test_adaptive_stands_beside_the_best_of_each_phase_and_the_best_single_one()
     lived = Lived(
         {ADAPTIVE: [cost(1.0), cost(2.2)], "a": [cost(1.0), cost(4.0)], "b": [cost(3.0), cost(2.0, 10, 10, 5)]},
         [(0.9, "a"), (6.0, "b")], [0.0, 4.0], ["it was calm", "it was not"],
-        [Best("a", 1.0, 1.0), Best("b", 2.0, 1.0)],
+        [Best("a", 1.0), Best("b", 2.0)],
     )  # fmt: skip
     found = choices.conclude([CALM, LOSSY], lived)
     lossy = named(found, "lossy: adaptive")
@@ -77,21 +79,14 @@ def test_what_the_best_costs_is_told_by_others_than_those_that_found_it() -> Non
     """Two carriers alike, of which each half of the receivers had luck with another one."""
     lucky, other = {"a": 1.0, "b": 1.2, "c": 3.0}, {"a": 1.2, "b": 1.0, "c": 3.0}
     found = best_of_halves(lucky, other)
-    assert (found.carrier, found.relate2, found.again) == ("a", 1.2, 1.2), "not 1.1, the least of the means"
+    assert found == Best("a", 1.2), "not 1.1, the least of the means"
     clear = best_of_halves({"a": 1.0, "b": 2.0}, {"a": 1.2, "b": 2.0})
-    assert clear == Best("a", 1.1, 1.2)
+    assert clear == Best("a", 1.1)
 
 
 def test_every_transport_that_is_simulated_is_run_for_real_too() -> None:
     assert [simulated(name) for name in FIXED] == list(SIMULATED)
     assert len(set(FIXED)) == len(SIMULATED) == 16
-
-
-def test_losses_in_a_row_meet_one_carrier_at_a_time() -> None:
-    tags = [f"t{number}" for number in range(17)]
-    for together in (CALM, CALM._replace(line="2mbit")):
-        assert turns(together, tags) == [tags], "what the machine does meanwhile meets all"
-    assert turns(LOSSY._replace(burst=4.0), tags) == [[tag] for tag in tags]
 
 
 def test_a_thin_link_carries_messages_and_not_three_repairs_with_each() -> None:
@@ -105,13 +100,23 @@ def test_a_thin_link_carries_messages_and_not_three_repairs_with_each() -> None:
         assert not fits("multicast+parity:r=4,c=3", line, "multicast+parity:r=4,c=3")
 
 
-def test_how_well_a_phase_repeats_itself_stands_beside_it() -> None:
-    lived = Lived({ADAPTIVE: [cost(1.0)], "a": [cost(1.0)]}, [], [0.0], [], [Best("a", 1.0, 1.04)])
+def test_how_much_of_a_ratio_is_chance_is_told_by_stretches() -> None:
+    steady, also, wavers = (
+        Came(40, stretches=[[ms] * 10 for ms in of]) for of in ([1.0] * 4, [2.0] * 4, [1.0, 3.0, 1.0, 3.0])
+    )
+    assert chance(also, steady) == 0.0
+    assert chance(wavers, steady) == pytest.approx(3**-0.5), "standard deviation of 1, 3, 1, 3 by the root of 4"
+    assert chance(wavers, wavers) == 0.0, "what meets both alike is no chance"
+    assert chance(Came(40, stretches=[[1.0], [], [1.0], [1.0]]), steady) is None
+
+
+def test_chance_stands_beside_each_phase() -> None:
+    whole = Came(40, [1.0] * 40, stretches=[[1.0] * 10] * 4)
+    lived = Lived({ADAPTIVE: [whole], "a": [whole]}, [], [0.0], [], [Best("a", 1.0)])
     found = choices.conclude([CALM], lived)
-    row = named(found, "against itself")
-    assert [note for note in found.notes if note.endswith("measured twice: 1.04")]
-    assert (row.value, row.target) == (1.04, None)
-    assert row.name.startswith("real network, calm: a ")
+    row = named(found, "standard error")
+    assert (row.value, row.target) == (0.0, None)
+    assert row.name.startswith("real network, calm: ")
 
 
 def test_ten_minutes_in_which_nothing_changes_may_have_one_change() -> None:

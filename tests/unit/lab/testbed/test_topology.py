@@ -247,6 +247,16 @@ def test_losses_in_bursts_are_exactly_that_share_in_rows_of_that_length(share: f
     assert burst_pattern(Loss(share, burst=burst), 1) != burst_pattern(Loss(share, burst=burst), 2)
 
 
+def test_losses_by_a_pattern_without_bursts_are_as_chance_makes_them() -> None:
+    """Also two in a row: of so many as there are losses in all."""
+    share, after = 0.05, 0
+    for seed in range(200):
+        lost = burst_pattern(Loss(share), seed)
+        assert len(set(lost)) == len(lost) == round(PATTERN * share)
+        after += sum(1 for at in lost if at - 1 in lost)
+    assert after / 200 / (PATTERN * share) == pytest.approx(share, rel=0.15)
+
+
 def test_rates() -> None:
     assert bits_per_second("10mbit") == 10_000_000
     assert bits_per_second("1.5gbit") == 1_500_000_000

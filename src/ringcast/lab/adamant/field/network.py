@@ -85,11 +85,12 @@ class FieldNetwork(Opened):
             self.actor(node).reply(PATIENCE_S + PATIENCE_PER_NODE_S * len(nodes))
 
     def lose(self, share: float, nodes: Sequence[str], burst: float = 1.0) -> None:
-        """Drop that share of what arrives at these nodes, so many in a row on average. Bursts are of all packets that
-        arrive, whatever stream they are of. Raises LabError."""
+        """Drop that share of what arrives at these nodes, so many in a row on average. Where several nodes publish, the
+        same packets of each are lost; with one, bursts are of all packets that arrive. Raises LabError."""
         loss = f"{share} in bursts of {burst:g}" if share and burst > 1 else share or None
+        senders = [self.mesh.bed.node(home).address() for home in self.homes] if self._publishers > 1 else []
         for node in nodes:
-            self.mesh.bed.link(node, HUB).set_loss(loss, to=node)
+            self.mesh.bed.link(node, HUB).set_loss(loss, to=node, senders=senders)
 
     def packets(self, node: str) -> tuple[int, int]:
         """(packets, bytes) that left a node so far."""
