@@ -38,8 +38,8 @@ bool NakSender::on_control(const wire::Control& control, Bytes datagram, i64 now
     if (control.kind != wire::Kind::nak) return true;
     if (wire::parse_untrusted(datagram, nak_) != wire::Parse::ok) return false;
     ++counters_.naks;
-    trip_.on_answer(nak_.probe_ns, nak_.held_us, now_ns);
-    for (u32 i = 0; i < nak_.count; ++i) queue(nak_.ranges[i], control.from, now_ns);
+    const i64 known_ns = now_ns - trip_.on_answer(nak_.probe_ns, nak_.held_us, now_ns);
+    for (u32 i = 0; i < nak_.count; ++i) queue(nak_.ranges[i], control.from, known_ns, now_ns);
     serve(now_ns, out);
     if (heartbeat_.due_ns() <= now_ns) tick(now_ns, out);
     if (queued_ > 0 && to_group_) {
@@ -52,7 +52,7 @@ bool NakSender::on_control(const wire::Control& control, Bytes datagram, i64 now
     return true;
 }
 
-void NakSender::queue(const wire::NakRange& asked, u32 asker, i64 now_ns) {
+void NakSender::queue(const wire::NakRange& asked, u32 asker, i64 known_ns, i64 now_ns) {
     wire::NakRange range = asked;
     if (range.seq >= next_ || range.seq % step_ != 0) {
         ++counters_.absurd;
@@ -71,7 +71,7 @@ void NakSender::queue(const wire::NakRange& asked, u32 asker, i64 now_ns) {
         ++counters_.dropped;
         return;
     }
-    requests_[(oldest_ + queued_++) % kQueue] = {range, asker};
+    requests_[(oldest_ + queued_++) % kQueue] = {range, asker, known_ns};
 }
 
 void NakSender::serve(i64 now_ns, Outbox& out) {
@@ -93,6 +93,11 @@ bool NakSender::serve_one(Request& request, i64 now_ns, Outbox& out) {
     return --range.messages == 0;
 }
 
+bool NakSender::under_way(const Recent& recent, PacketId id, const Request& request, i64 now_ns) const {
+    if (recent.id != id || (!to_group_ && recent.asker != request.asker)) return false;
+    return recent.at_ns >= request.known_ns || (to_group_ && now_ns < recent.at_ns + tuning_.linger_ns);
+}
+
 // Returns how many pieces the message has, 0 when it is gone.
 u32 NakSender::repair(PacketId id, const Request& request, i64 now_ns, Outbox& out) {
     const Bytes datagram = packets_.read(id);
@@ -105,11 +110,11 @@ u32 NakSender::repair(PacketId id, const Request& request, i64 now_ns, Outbox& o
     }
     const u32 pieces = wire::pieces(header.length, header.chunk);
     Recent& recent = recent_[(id.seq / step_ * 31 + id.piece) % kRecent];
-    if (to_group_ && recent.id == id && now_ns < recent.at_ns + tuning_.linger_ns) {
+    if (under_way(recent, id, request, now_ns)) {
         ++counters_.lingered;
         return pieces;
     }
-    recent = {id, now_ns};
+    recent = {id, now_ns, request.asker};
     free_at_ns_ = std::max(free_at_ns_, now_ns) + static_cast<i64>(datagram.size() * 1'000'000'000 / tuning_.repair_bytes_per_s);
     ++counters_.repairs;
     counters_.repair_bytes += datagram.size();

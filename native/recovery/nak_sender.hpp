@@ -3,7 +3,8 @@
 // A repair is the packet itself, read again: whoever gets it needs no stage to use it. What the ring no longer has is
 // answered by a heartbeat, whose `first` tells every receiver to stop waiting. Requests wait in a bounded queue;
 // while they wait a confirmation keeps others from asking too. What does not fit is asked for again. Heartbeats probe
-// for the group's greatest round trip and say what it is.
+// for the group's greatest round trip and say what it is. A request says how old is what its sender knows: a repair that
+// left later waits in a queue, and is not sent once more behind itself.
 #pragma once
 
 #include <array>
@@ -20,7 +21,7 @@ struct NakSenderCounters {
     u64 naks = 0;
     u64 repairs = 0;
     u64 repair_bytes = 0;
-    u64 lingered = 0;  // requests for what had just been repaired
+    u64 lingered = 0;  // requests for what had been repaired, and was still on its way to the asker
     u64 gone = 0;      // requests for what the ring no longer has
     u64 absurd = 0;    // requests for what was never sent
     u64 dropped = 0;   // requests that found the queue full
@@ -51,13 +52,16 @@ private:
     struct Request {
         wire::NakRange range;
         u32 asker = 0;
+        i64 known_ns = 0;  // whatever left before then has reached the asker, or is lost
     };
     struct Recent {
         PacketId id{UINT64_MAX, 0};
         i64 at_ns = 0;
+        u32 asker = 0;  // of a repair that only one gets
     };
 
-    void queue(const wire::NakRange& range, u32 asker, i64 now_ns);
+    void queue(const wire::NakRange& range, u32 asker, i64 known_ns, i64 now_ns);
+    bool under_way(const Recent& recent, PacketId id, const Request& request, i64 now_ns) const;
     void serve(i64 now_ns, Outbox& out);
     // Sends what the request asks for next; true when nothing is left of it.
     bool serve_one(Request& request, i64 now_ns, Outbox& out);

@@ -40,20 +40,21 @@ void RoundTrip::begin_round(i64 now_ns) {
     ceiling_ns_ = grtt_ns_ * kMostGrowth;
 }
 
-void RoundTrip::on_answer(u64 probe_ns, u32 held_us, i64 now_ns) {
-    if (probe_ns == 0) return;
+i64 RoundTrip::on_answer(u64 probe_ns, u32 held_us, i64 now_ns) {
+    if (probe_ns == 0) return grtt_ns_;
     const auto probe = static_cast<i64>(probe_ns);
     // Only a probe of our own is reckoned with: a forged one may be any number, and the difference to it overflow.
     const bool ours = std::ranges::find(probes_, probe) != probes_.end();
     const i64 trip_ns = ours ? now_ns - probe - i64{held_us} * 1000 : -1;
     if (trip_ns < 0) {
         ++absurd_;
-        return;
+        return grtt_ns_;
     }
     ++answers_;
     const i64 believed_ns = std::clamp(trip_ns, kLeastGrttNs, std::min(kMostGrttNs, std::max(ceiling_ns_, kLeastGrttNs)));
     peak_ns_ = std::max(peak_ns_, believed_ns);
     grtt_ns_ = std::max(grtt_ns_, believed_ns);
+    return trip_ns;
 }
 
 bool Echo::on_heartbeat(const wire::Heartbeat& heartbeat, u32 group, i64 now_ns) {

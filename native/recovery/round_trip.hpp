@@ -37,7 +37,8 @@ public:
     i64 due_ns() const { return due_ns_; }
     // What a heartbeat that leaves now says about it.
     void stamp(wire::Heartbeat& heartbeat, i64 now_ns);
-    void on_answer(u64 probe_ns, u32 held_us, i64 now_ns);
+    // Returns the round trip of who answers, as long as its queue is now; where it does not say, the group's.
+    i64 on_answer(u64 probe_ns, u32 held_us, i64 now_ns);
 
     i64 grtt_ns() const { return grtt_ns_; }
     u64 answers() const { return answers_; }

@@ -1,4 +1,6 @@
 // Asking, answering, suppression, giving up.
+#include <memory>
+
 #include "recovery/backoff.hpp"
 #include "recovery/nak_receiver.hpp"
 #include "recovery/nak_sender.hpp"
@@ -204,4 +206,67 @@ TEST(recovery_nak, what_is_gone_or_never_was_is_not_answered) {
     CHECK(wire::parse_untrusted(record.sent.back().datagram, beat) == wire::Parse::ok);
     CHECK_EQ(beat.first, 10u);
     CHECK_EQ(beat.next, 12u);
+}
+
+namespace {
+
+// A sender of ten messages by group or to each alone, and requests for the fourth of them. Each request says as its
+// last what it heard of the sender's clock, as if it had just come out of a queue that is so long.
+struct Queued {
+    explicit Queued(bool multicast) {
+        for (u64 seq = 0; seq < 10; ++seq) ring.packets[{seq, 0}] = make_packet(seq);
+        StackSpec spec = stack_of({"nak"}, {.linger_ns = 0});
+        spec.multicast = multicast;
+        stack = std::make_unique<Sending>(spec, ring);
+        for (u64 seq = 0; seq < 10; ++seq) stack->on_sent(make_packet(seq), 0, record);
+        probe(0);
+    }
+    void probe(i64 now) {
+        record.sent.clear();
+        while (record.sent.empty()) stack->tick(now += kMs, record);
+        wire::Heartbeat beat;
+        CHECK(wire::parse_untrusted(record.sent.back().datagram, beat) == wire::Parse::ok);
+        CHECK(beat.probe_ns != 0);
+        probes.push_back(beat.probe_ns);
+    }
+    // Whether it is repaired.
+    bool ask(u32 from, std::size_t heard, i64 now) {
+        wire::Nak nak;
+        nak.control = {.kind = wire::Kind::nak, .from = from, .key = kTestKey};
+        if (heard < probes.size()) nak.probe_ns = probes[heard];
+        nak.add({.seq = 4}, 1);
+        const u64 before = stack->find<NakSender>()->counters().repairs;
+        stack->on_datagram(encoded(nak), now, record);
+        return stack->find<NakSender>()->counters().repairs > before;
+    }
+
+    Kept ring;
+    Record record;
+    std::unique_ptr<Sending> stack;
+    std::vector<u64> probes;
+};
+
+}  // namespace
+
+TEST(recovery_nak, a_repair_that_waits_in_a_queue_is_not_sent_once_more_behind_itself) {
+    Queued sender(true);
+    CHECK(sender.ask(1, 0, 400 * kMs));  // the queue is 400 ms long
+    for (const i64 later : {410, 500, 790}) CHECK(!sender.ask(1, 0, later * kMs));  // what it knows left before the repair
+    CHECK(!sender.ask(2, 0, 795 * kMs));  // one repair is for all
+    sender.probe(800 * kMs);
+    CHECK(sender.ask(1, 1, 1200 * kMs));  // the probe behind it came, and the repair did not
+}
+
+TEST(recovery_nak, a_repair_to_one_is_none_to_another) {
+    Queued sender(false);
+    CHECK(sender.ask(1, 0, 400 * kMs));
+    CHECK(!sender.ask(1, 0, 500 * kMs));
+    CHECK(sender.ask(2, 0, 500 * kMs));
+}
+
+TEST(recovery_nak, who_heard_no_probe_yet_gets_a_repair_once_in_a_round_trip) {
+    Queued sender(true);
+    CHECK(sender.ask(1, 9, 400 * kMs));
+    CHECK(!sender.ask(1, 9, 400 * kMs + kMs / 2));
+    CHECK(sender.ask(1, 9, 402 * kMs));
 }

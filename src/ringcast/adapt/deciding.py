@@ -3,8 +3,9 @@
 Promises come first: what is not reliable, not ordered or loses more than was accepted is no candidate. Nor is what
 would take more than a share of the line, while something else fits (`lines`). Then a model
 ranks the candidates for the environment; outside what it learned from, and without one, a rule does. A change costs:
-the better one must be better by a margin, look after look (`SETTLED`), and the last change must be `REST_S` ago, or
-twice as long each time that it would go back to where it came from. So in a steady environment nothing wanders. When
+the better one must be better by a margin, and on a thin line by as much as messages wait while nodes agree on another
+channel (`toll`), look after look (`SETTLED`), and the last change must be `REST_S` ago, or twice as long each time that
+it would go back to where it came from. So in a steady environment nothing wanders. When
 what carries the stream now is no candidate any more, the change is made at once; where the line is the reason, to other
 parameters of the same channel first, if these fit, and from these to whatever is better in the next judgement.
 """
@@ -23,6 +24,7 @@ from ringcast.adapt.foretelling import (
     Candidate,
     Losing,
     bytes_sent,
+    cost,
     expected_loss,
     known,
     losing,
@@ -42,6 +44,11 @@ REST_S = 5.0
 LONGEST_REST_S = 600.0
 LONGEST_RELIEF_S = 3.0
 """So long a queue may take to empty, once what filled it was replaced."""
+CHANGE_BYTES = 4_000
+"""About what changing a node to another channel takes of the line: agreeing on it, and what it would miss meanwhile."""
+LASTS_S = 60.0
+"""How long a choice is expected to hold."""
+NEARLY_NOTHING = 0.01
 EFFORT = 0.01
 """What a packet more for each message counts, in times the cost: those that a model takes for equal are not, because in
 the simulator receivers take no time for repairs."""
@@ -160,6 +167,7 @@ def _groups(labels: Iterable[_Label]) -> list[_Group]:
 
 
 _new = tuple.__new__
+_USUAL = Wish("relate2")
 
 
 def ranked(
@@ -337,6 +345,9 @@ class Deciding:
             )
         if now_s < self._not_before and not relieved:
             return Decision(current, False, "{} is better, and the last change was just now", (best,))
+        if not relieved and score > present * (1 - ranking.margin - toll(current, best, environment)):
+            reason = "{} is better, but not by what a change costs on a line of {:g} Mbit/s"
+            return Decision(current, False, reason, (best, environment.bandwidth_mbit))
         reasons = ranking.by, score, present, current, environment
         return self._change(now_s, current, best, "{}: {:.3g} against {:.3g} of {}, for {}", reasons)
 
@@ -361,6 +372,17 @@ class Deciding:
         self._left[old] = now_s
         self._better = ("", 0)
         return _new(Decision, (new, True, reason, about))
+
+
+def toll(current: str, new: str, environment: Environment) -> float:
+    """What a change costs, as a share of what the present one does while a choice lasts: messages wait behind what
+    nodes send each other. Nothing where both have the same channel with other parameters."""
+    waits_s = environment.receivers * CHANGE_BYTES / (125_000 * environment.bandwidth_mbit)
+    waited_s = waits_s * waits_s / (2 * LASTS_S)
+    # Nothing takes less than its way: most lines are so fast that nothing else need be computed.
+    if waited_s < NEARLY_NOTHING * 1e-6 * environment.delay_us or (_kind(new) and _kind(new) == _kind(current)):
+        return 0.0
+    return waited_s / (1e-3 * cost(current, environment, _USUAL))
 
 
 @lru_cache(1024)

@@ -26,7 +26,7 @@ ENOUGH_FOR_A_RATE = 10
 """Messages in a look."""
 ENOUGH_LOST = 20
 """Fewer say nothing of the length of bursts."""
-BY_CHANCE = 2.0
+BY_CHANCE = 3.0
 """Standard deviations by which losses in a row must be more than chance brings to be a burst."""
 LONGEST_BURST = 100.0
 
@@ -79,15 +79,15 @@ def burst_of(losses: Look) -> float:
     As if the line were good or bad for a while (Gilbert and Elliott), and lost everything while it is bad. Between a
     packet and the next it stays as it is with the correlation c; between a message and the next with c^n, where n is
     the number of packets. From how often the message after a lost one was lost too follow c^n, c, and how long the line
-    is bad. What chance may bring is left out of it, or the n-th root would make a burst of it.
+    is bad. What chance may bring is no burst, although the n-th root would make one of it.
     """
     if not losses.skipped or not losses.seen or losses.skipped >= losses.seen:
         return LEAST_BURST
     share = losses.skipped / losses.seen
-    again = 1 - min(losses.gaps / losses.skipped, 1.0) - BY_CHANCE * math.sqrt(share * (1 - share) / losses.skipped)
-    together = (again - share) / (1 - share)
-    if together <= 0:
+    more = 1 - min(losses.gaps / losses.skipped, 1.0) - share
+    if more <= BY_CHANCE * math.sqrt(share * (1 - share) / losses.skipped):
         return LEAST_BURST
+    together = more / (1 - share)
     packets = max(losses.heard / losses.of / (1 - share), 1.0) if losses.of else 1.0
     leaves = (1 - math.pow(together, 1 / packets)) * (1 - share)
     return min(max(1 / leaves, LEAST_BURST), LONGEST_BURST)

@@ -304,3 +304,23 @@ def test_what_was_not_measured_again_does_not_look_better_once_more() -> None:
     assert not any(deciding.decide(1.1, "udp", CALM, better, measured=False).change for _ in range(5))
     assert deciding.decide(2.0, "udp", CALM, better).change
     assert deciding.decide(2.1, "nak", CALM, ranking(udp=1.0), measured=False).change, "it serves no longer"
+
+
+def test_on_a_thin_line_a_change_must_be_worth_what_messages_wait_for_it() -> None:
+    line = {
+        mbit: around(receivers=8, loss_percent=5.0, payload_bytes=200.0, bandwidth_mbit=mbit) for mbit in (1.0, 100.0)
+    }
+    for mbit, best, changes in (
+        (100.0, "multicast+lateral:r=4,c=5", True), (1.0, "multicast+lateral:r=4,c=5", False),
+        (1.0, "multicast+nak:tries=8", True),
+    ):  # fmt: skip
+        deciding = Deciding(settled=1, rest_s=0.0)
+        found = deciding.decide(0.0, "multicast+nak:tries=16", line[mbit], Ranking(
+            [best, "multicast+nak:tries=16"], [1.0, 1.2], "a test"))  # fmt: skip
+        assert found.change is changes, (mbit, best)
+        assert changes or "what a change costs on a line of 1 Mbit/s" in found.why
+    much = Ranking(["multicast+lateral:r=4,c=5", "multicast"], [1.0, 9.0], "a test")
+    slow = msgspec.structs.replace(line[1.0], delay_us=200_000.0)
+    assert Deciding(settled=1, rest_s=0.0).decide(0.0, "multicast", slow, much).change, (
+        "a way so long, and nine times it"
+    )

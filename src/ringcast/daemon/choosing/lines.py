@@ -18,8 +18,10 @@ from ringcast.daemon.placing import interfaces, queue_rates
 from ringcast.daemon.streams.resolving import resolved
 from ringcast.errors import RingcastError
 
-FRESH_S = 0.9
-"""How long what a line said is believed: a keeper asks every second, and for many tags at once."""
+FRESH_S, HURRIED_FRESH_S = 0.9, 0.2
+"""How long what a line said is believed: a keeper asks every second, and for many tags at once. While one has just
+changed, what left before that says nothing of its queue."""
+CHANGING_S = 4.0
 WAY_S = 30.0
 """How long it is believed by which interface a node is reached."""
 FORGOTTEN_S = 300.0
@@ -81,7 +83,8 @@ class Lines:
     async def of(self, name: str) -> Speeds:
         """Of an interface, as of a moment ago."""
         before = self._looks.get(name)
-        if before is not None and self._now_s() - before.at_s < FRESH_S and before.at_s > self._since_s:
+        fresh_s = FRESH_S if self._now_s() - self._since_s > CHANGING_S else HURRIED_FRESH_S
+        if before is not None and self._now_s() - before.at_s < fresh_s and before.at_s > self._since_s:
             return before.speeds
         # What changes while it is asked for is not in the answer.
         now_s = self._now_s()

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from ringcast.daemon.choosing import lines as module
-from ringcast.daemon.choosing.lines import FRESH_S, WAY_S, Lines, Speeds
+from ringcast.daemon.choosing.lines import CHANGING_S, FRESH_S, HURRIED_FRESH_S, WAY_S, Lines, Speeds
 from ringcast.errors import BrokenError
 
 
@@ -118,3 +118,15 @@ def test_a_change_while_a_rate_is_asked_for_is_not_overlooked(world: World, monk
     monkeypatch.setattr(module, "_asked", world._ask)
     world.queue = 250.0
     assert world.look(0.01).out == 250.0
+
+
+def test_while_a_line_has_just_changed_what_leaves_it_is_looked_at_again_and_again(world: World) -> None:
+    world.look()
+    world.lines.changed()
+    assert world.look(0.01).leaves == 0.0
+    world.sent = 500
+    assert world.look(HURRIED_FRESH_S).leaves == pytest.approx(500 / HURRIED_FRESH_S)
+    world.look(CHANGING_S)
+    asked = len(world.asked)
+    world.look(HURRIED_FRESH_S)
+    assert len(world.asked) == asked, "and then as seldom as before"
