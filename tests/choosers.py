@@ -9,6 +9,15 @@ from ringcast.adapt.environment import Environment
 from ringcast.adapt.foretelling import bytes_sent
 from ringcast.adapt.lines import KEPT_SHARE, SHARE
 
+CALM = Environment(
+    receivers=3, loss_percent=1.0, burst=1.0, rate_hz=100.0, payload_bytes=12.0, delay_us=150.0, bandwidth_mbit=100.0,
+    messages=1_000,
+)  # fmt: skip
+
+
+def around(**numbers: float) -> Environment:
+    return msgspec.structs.replace(CALM, **numbers)
+
 
 def model(labels: list[str], costs: list[float], **spans: tuple[float, float]) -> Chooser:
     return Chooser.parse(

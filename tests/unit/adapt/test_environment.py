@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import random
 
 import msgspec
 import pytest
+from bursts import bursts
 
 from ringcast.adapt.environment import ENDLESS_MBIT, LEAST_DELAY_US, PAUSE, Environment, Surroundings
 from ringcast.control.between.choosing import Counted, Heard
@@ -15,50 +15,6 @@ from ringcast.control.between.choosing import Counted, Heard
 def counted(messages: int, skipped: int = 0, gaps: int = 0, transport: str = "nak", **more: int) -> Counted:
     return Counted(7, transport, messages, 100 * messages, more.get("lost", 0), skipped, gaps, transport == "tcp",
                    packets=more.get("packets", 0))  # fmt: skip
-
-
-def bursts(share: float, burst: float, packets: int, messages: int, seed: int = 1) -> tuple[int, int, int]:
-    """Messages that a line lost that is good or bad for a while, in how many runs, and how many packets came: each
-    message is followed by others, `packets` in all."""
-    chance = random.Random(seed)
-    leave, enter = 1 / burst, share / burst / (1 - share)
-    bad = before = False
-    skipped = gaps = heard = 0
-    for number in range(messages * packets):
-        bad = chance.random() >= leave if bad else chance.random() < enter
-        heard += not bad
-        if number % packets == 0:
-            skipped += bad
-            gaps += bad and not before
-            before = bad
-    return skipped, gaps, heard
-
-
-@pytest.mark.parametrize("packets", [1, 2, 4])
-def test_bursts_are_told_in_packets_whatever_is_between_messages(packets: int) -> None:
-    skipped, gaps, heard = bursts(0.05, 4.0, packets, 60_000)
-    around = Surroundings()
-    around.look(0.0, [Heard("a", [counted(0)])])
-    around.look(1.0, [Heard("a", [counted(60_000 - skipped, skipped, gaps, lost=skipped, packets=heard)])])
-    found = around.environment()
-    assert found is not None
-    assert found.burst == pytest.approx(4.0, rel=0.15)
-
-
-@pytest.mark.parametrize("packets", [1, 2, 4])
-def test_losses_that_chance_puts_in_a_row_are_no_burst(packets: int) -> None:
-    chance, seen, no_burst = random.Random(3), 3_000, 0
-    for _ in range(50):
-        lost = [chance.random() < 0.03 for _ in range(seen)]
-        skipped, gaps = sum(lost), sum(b and not a for a, b in itertools.pairwise([False, *lost]))
-        around = Surroundings()
-        around.look(0.0, [Heard("a", [counted(0)])])
-        told = counted(seen - skipped, skipped, gaps, lost=skipped, packets=round(0.97 * packets * seen))
-        around.look(1.0, [Heard("a", [told])])
-        found = around.environment()
-        assert found is not None
-        no_burst += found.burst < 1.1
-    assert no_burst >= 45
 
 
 def test_nothing_is_known_before_the_second_look() -> None:

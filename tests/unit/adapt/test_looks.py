@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import itertools
+import random
 
-from ringcast.adapt.looks import Look, differ, rate, total, usual_rate
+import pytest
+from bursts import bursts
+
+from ringcast.adapt.looks import Look, differ, met, rate, total, usual_rate
+from ringcast.control.between.choosing import Counted
 
 
 def look(messages: int, elapsed_s: float = 1.0, skipped: int = 0) -> Look:
@@ -32,3 +37,31 @@ def test_chance_is_no_other_environment_and_many_losses_are() -> None:
     assert differ(look(1_000, 10.0, 10), look(100, 1.0, 20))
     assert differ(look(1_000, 10.0), look(200))
     assert not differ(look(1_000, 10.0), look(50)), "a stream may have stopped"
+
+
+def counted(messages: int, skipped: int, gaps: int, packets: int) -> Counted:
+    """By a transport that repairs nothing."""
+    return Counted(7, "udp", messages - skipped, 100 * messages, skipped, skipped, gaps, packets=packets)
+
+
+NOTHING_YET = counted(0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("packets", [1, 2, 4])
+def test_bursts_are_told_in_packets_whatever_is_between_messages(packets: int) -> None:
+    found = met(1.0, NOTHING_YET, counted(60_000, *bursts(0.05, 4.0, packets, 60_000)))
+    assert found is not None
+    assert found.burst == pytest.approx(4.0, rel=0.15)
+
+
+@pytest.mark.parametrize("packets", [1, 2, 4])
+def test_losses_that_chance_puts_in_a_row_are_no_burst(packets: int) -> None:
+    chance, seen, no_burst = random.Random(3), 3_000, 0
+    for _ in range(50):
+        lost = [chance.random() < 0.03 for _ in range(seen)]
+        skipped, gaps = sum(lost), sum(b and not a for a, b in itertools.pairwise([False, *lost]))
+        found = met(1.0, NOTHING_YET, counted(seen, skipped, gaps, round(0.97 * packets * seen)))
+        assert found is not None
+        assert found.burst is not None
+        no_burst += found.burst < 1.1
+    assert no_burst >= 45

@@ -1,8 +1,8 @@
 """`transport="auto:METRIC"`: the daemon that keeps a tag chooses what carries it, and again when that is worth it.
 
 Every second it asks the nodes that receive such a tag what they counted (`asking`), and decides
-(`ringcast.adapt.deciding`). Through a thin line it asks more seldom, and looks at the line itself every second, which
-costs nothing.
+(`ringcast.adapt.ranking`, `ringcast.adapt.deciding`). Through a thin line it asks more seldom, and looks at the line
+itself every second, which costs nothing.
 While somebody reads what choices cost (`@ringcast/<node>/choices`), it also looks at its other tags, and tells of them
 too: what an administrator or a subscriber chose is learned from as well. What is chosen for some receivers follows
 from what these meet (`wishes`). Invariants: without such a subscriber or reader nothing runs; only tags that this node
@@ -20,9 +20,10 @@ from collections.abc import Callable, Container, Iterable, Iterator
 
 import msgspec
 
-from ringcast.adapt.deciding import LONGEST_RELIEF_S, Deciding, ranked
+from ringcast.adapt.deciding import LONGEST_RELIEF_S, Deciding
 from ringcast.adapt.lines import Line
 from ringcast.adapt.names import keeps_order
+from ringcast.adapt.ranking import ranked
 from ringcast.adapt.wanting import Wish
 from ringcast.control.between.choosing import AskHeard, Explained, Lived
 from ringcast.daemon.alarm import Alarm

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ringcast.adapt.deciding import Ranking
 from ringcast.adapt.environment import Cost, Environment
 from ringcast.adapt.foretelling import UNITS, shown
 from ringcast.adapt.names import chosen_as, keeps_order
+from ringcast.adapt.ranking import Ranking
 from ringcast.adapt.wanting import Wish
 from ringcast.control.between.choosing import Explained, Lived
 from ringcast.control.limits import MAX_WHY_CHARS

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ringcast.adapt.deciding import Deciding, Ranking
+from ringcast.adapt.deciding import Deciding
 from ringcast.adapt.environment import Environment, Surroundings
+from ringcast.adapt.ranking import Ranking
 from ringcast.adapt.wanting import Wish
 from ringcast.control.between.choosing import Heard
 from ringcast.daemon.choosing.wishes import Asked, of_nodes

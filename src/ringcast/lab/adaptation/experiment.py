@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ringcast.adapt import Chooser
-from ringcast.adapt.deciding import ENOUGH, Deciding, ranked
+from ringcast.adapt.deciding import ENOUGH, Deciding
 from ringcast.adapt.environment import Environment
 from ringcast.adapt.judging import Examples, held_out_examples, judged, shipped_examples
+from ringcast.adapt.ranking import ranked
 from ringcast.adapt.shipped import ruled, shipped_model
 from ringcast.adapt.wanting import Wish, plain
 from ringcast.lab.adamant.environments import environments

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from ringcast.adapt.deciding import Deciding, Ranking, ranked
+from ringcast.adapt.deciding import Deciding
 from ringcast.adapt.environment import Environment, Surroundings
 from ringcast.adapt.model import Chooser
 from ringcast.adapt.names import carried
+from ringcast.adapt.ranking import Ranking, ranked
 from ringcast.adapt.wanting import Wish
 from ringcast.control.between.choosing import Counted, Heard
 from ringcast.lab.adaptation.phases import SETTLING, Phase

@@ -7,9 +7,9 @@ from collections import Counter
 import msgspec
 import pytest
 
-from ringcast.adapt.deciding import Ranking
 from ringcast.adapt.environment import Cost, Environment
 from ringcast.adapt.foretelling import Candidate, cost
+from ringcast.adapt.ranking import Ranking
 from ringcast.adapt.wanting import Wish
 from ringcast.control.between.choosing import Counted, Heard, Lived
 from ringcast.control.limits import MAX_CHOICES_PER_TAG

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from ringcast.adapt import judging
-from ringcast.adapt.deciding import Ranking
 from ringcast.adapt.environment import Surroundings
 from ringcast.adapt.foretelling import Candidate
 from ringcast.adapt.judging import FOLDER
+from ringcast.adapt.ranking import Ranking
 from ringcast.cli.program import main
 from ringcast.control.between.choosing import Heard
 from ringcast.lab.adamant.environments import GATE_SEED, SEED, TUNING_SEED, UNSEEN_NUMBER, UNSEEN_SEED, environments
