@@ -228,6 +228,7 @@ def measure(run: Run) -> list[Row]:
     value = medians.get((MANY.key, run.ours))
     name = f"throughput, {MANY.title}: beside the fastest peer's own batches ({rival})"
     rows += [plain(name, value, MANY.unit, _by(value, beside)), *others]
+    rows += _ceiling(run, medians, stores, rates)
     for kind in KINDS:
         for (key, name), values in rates.items():
             if key == kind.key and values:
@@ -238,6 +239,22 @@ def measure(run: Run) -> list[Row]:
     if stores:
         rows += [about(f"during the run, {STORES}, {column}", value, "us") for column, value in _range(stores).items()]
     return rows
+
+
+def _ceiling(run: Run, medians: dict[tuple[str, str], float], stores: list[float], rates: Rates) -> list[Row]:
+    """What messages of 1 MiB could come to if messaging took no time at all, and only the sender's stores did."""
+    value = medians.get((BIG.key, run.ours))
+    if not stores or value is None:
+        return []
+    most = 1e6 / median(stores)
+    rival, beside = _best(rates, BIG, BIG, run.ours, math.inf)
+    reference = _by(value, beside)
+    if reference is not None and 2 * reference > most:
+        run.notes.append(
+            f"filling a message of 1 MiB takes so long here that no library can be more than {most / reference:.2f} "
+            f"times as fast as {rival}"
+        )
+    return [plain(f"throughput, {BIG.title}: beside filling the bytes and nothing else", value, BIG.unit, most)]
 
 
 def _by(value: float | None, beside: Beside | None) -> float | None:

@@ -74,8 +74,13 @@ class Deciding:
 
     @property
     def wavers(self) -> bool:
-        """Whether something else looked better last time, or may do so."""
-        return self.relieved or self._better[1] > 0
+        """Whether something else looked better last time and must do so once more, or may be chosen anew. What has done
+        so and only waits for its time is in no hurry."""
+        return self.relieved or 0 < self._better[1] < self._settled
+
+    def pause(self) -> None:
+        """Nothing is sent any more, so no queue grows: what was taken in haste stays, like anything else."""
+        self._relieved_s = -math.inf
 
     def decide(
         self, now_s: float, current: str, environment: Environment, ranking: Ranking, *, measured: bool = True
@@ -113,6 +118,7 @@ class Deciding:
         if now_s < self._not_before and not relieved:
             return Decision(current, False, "{} is better, and the last change was just now", (best,))
         if not relieved and score > present * (1 - ranking.margin - toll(current, best, environment)):
+            self._better = ("", 0)  # nothing is about to change, so nobody need look more often
             reason = "{} is better, but not by what a change costs on a line of {:g} Mbit/s"
             return Decision(current, False, reason, (best, environment.bandwidth_mbit))
         reasons = ranking.by, score, present, current, environment

@@ -9,7 +9,7 @@ same whatever carries the stream (`burst_of`).
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from statistics import median
 from typing import NamedTuple
@@ -90,7 +90,7 @@ def burst_of(losses: Look) -> float:
     together = more / (1 - share)
     packets = max(losses.heard / losses.of / (1 - share), 1.0) if losses.of else 1.0
     leaves = (1 - math.pow(together, 1 / packets)) * (1 - share)
-    return min(max(1 / leaves, LEAST_BURST), LONGEST_BURST)
+    return max(1 / leaves, LEAST_BURST) if leaves * LONGEST_BURST > 1 else LONGEST_BURST
 
 
 def total(looks: list[Look]) -> Look:
@@ -163,8 +163,13 @@ def _kind(transport: str) -> str:
 
 
 def between(elapsed_s: float, before: dict[Key, Counted], after: dict[Key, Counted]) -> Look:
+    return _look(elapsed_s, _once(before, after), _streams(after))
+
+
+def _look(elapsed_s: float, pairs: Iterable[tuple[Counted, Counted]], streams: int) -> Look:
+    """Of what was counted now and then."""
     messages = size = seen = skipped = gaps = lost = delay_ns = heard = of = 0
-    for now, then in _once(before, after):
+    for now, then in pairs:
         came = now.messages - then.messages
         messages += came
         size += now.bytes - then.bytes
@@ -179,8 +184,16 @@ def between(elapsed_s: float, before: dict[Key, Counted], after: dict[Key, Count
                 heard += max(now.packets - then.packets, 0)
                 of += both
             skipped += missing
-            gaps += max(now.gaps - then.gaps, 1 if missing and not now.skipped else 0)
-    return Look(elapsed_s, messages, size, seen, skipped, gaps, _streams(after), lost, delay_ns, heard, of)
+            gaps += max(now.gaps - then.gaps, 1 if missing else 0)
+    return Look(elapsed_s, messages, size, seen, skipped, gaps, streams, lost, delay_ns, heard, of)
+
+
+def _then(key: Key, before: dict[Key, Counted], after: dict[Key, Counted]) -> Counted:
+    """What that channel had counted; nothing where it was opened since."""
+    now, then = after[key], before.get(key) or _retuned(key, before, after)
+    if then is None or then.messages > now.messages:
+        return Counted(now.incarnation, now.transport, 0, 0, 0)
+    return then
 
 
 def _once(before: dict[Key, Counted], after: dict[Key, Counted]) -> list[tuple[Counted, Counted]]:
@@ -189,10 +202,8 @@ def _once(before: dict[Key, Counted], after: dict[Key, Counted]) -> list[tuple[C
     found: list[tuple[Counted, Counted]] = []
     lasting: dict[int, Counter[str]] = {}
     for key, now in after.items():
-        then = before.get(key) or _retuned(key, before, after)
-        if then is None or then.messages > now.messages:
-            then = Counted(now.incarnation, now.transport, 0, 0, 0)
-        elif key in before:
+        then = _then(key, before, after)
+        if then is before.get(key):
             lasting.setdefault(now.incarnation, Counter())[now.transport] += now.messages - then.messages
         found.append((now, then))
     main = {incarnation: max(by, key=by.__getitem__) for incarnation, by in lasting.items() if len(by) > 1}
@@ -210,9 +221,11 @@ def _streams(channels: Iterable[Key]) -> int:
 
 def taken(elapsed_s: float, before: dict[Key, Counted], after: dict[Key, Counted]) -> list[Taken]:
     """What was sent to one node, by transport: messages that came, and those that were lost in the end."""
-    found: list[Taken] = []
-    for transport in {transport for _, transport, _ in after} if elapsed_s > 0 else ():
-        look = between(elapsed_s, before, {key: now for key, now in after.items() if key[1] == transport})
-        if look.messages:
-            found.append(Taken(transport, (look.messages + look.lost) / elapsed_s, look.bytes / look.messages))
-    return found
+    by_transport: dict[str, list[tuple[Counted, Counted]]] = defaultdict(list)
+    for key, now in after.items() if elapsed_s > 0 else ():
+        by_transport[now.transport].append((now, _then(key, before, after)))
+    looks = {transport: _look(elapsed_s, pairs, len(pairs)) for transport, pairs in by_transport.items()}
+    return [
+        Taken(transport, (look.messages + look.lost) / elapsed_s, look.bytes / look.messages)
+        for transport, look in looks.items() if look.messages
+    ]  # fmt: skip

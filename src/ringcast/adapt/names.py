@@ -80,9 +80,9 @@ def makeup(transport: str) -> Makeup:
     return Makeup(bool(_AGAIN & words), code, max(r, 1.0), max(c, 0.0), flush_s, each, "tcp" in words)
 
 
-def _number(text: str | None, default: float) -> float:
+def _number(text: str | None, default: float, unit: float = 1.0) -> float:
     try:
-        found = float(text) if text is not None else default
+        found = unit * float(text) if text is not None else default
     except ValueError:
         return default
     return found if 0 <= found <= _MOST else default
@@ -90,5 +90,4 @@ def _number(text: str | None, default: float) -> float:
 
 def _seconds(text: str | None) -> float:
     unit = next((unit for unit in _UNITS_S if text is not None and text.endswith(unit)), "")
-    found = _number(text.removesuffix(unit), -1.0) if text is not None and unit else -1.0
-    return found * _UNITS_S[unit] if found >= 0 else FLUSH_S
+    return _number(text.removesuffix(unit), FLUSH_S, _UNITS_S[unit]) if text is not None and unit else FLUSH_S

@@ -206,9 +206,9 @@ class AsyncSession(AsyncClosing[Session]):
         """How far a node's clock is ahead, how that drifts, and how far it may be off, as `Session.clock`."""
         return await self._threads.run(self._thing.clock, node)
 
-    async def channels(self) -> list[ChannelStatus]:
-        """The streams that come to this node from others and go from it to others."""
-        return await self._threads.run(self._thing.channels)
+    async def channels(self, *, why: bool = True) -> list[ChannelStatus]:
+        """The streams that come to this node from others and go from it to others, as `Session.channels`."""
+        return await self._threads.run(self._thing.channels, why=why)
 
     async def observe(self, *, measured: bool = True) -> Observation:
         """The mesh as one sees it who places proxies, as `Session.observe`."""

@@ -211,7 +211,9 @@ class ListNodes(Numbered, frozen=True, tag="list_nodes"):
 
 
 class ListChannels(Numbered, frozen=True, tag="list_channels"):
-    pass
+    """`why`: with the reasons for which transports were chosen, which other nodes are asked for."""
+
+    why: bool = False
 
 
 class ObserveMesh(Numbered, frozen=True, tag="observe_mesh"):

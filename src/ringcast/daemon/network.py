@@ -340,11 +340,11 @@ class Network:
     def refusals(self) -> dict[str, str]:
         return self.mesh.status().refusals
 
-    async def status(self) -> tuple[list[ChannelStatus], dict[str, dict[str, int]]]:
-        """The channels of this node, and {transport: {reason: count}} of what its receiving ends dropped."""
+    async def status(self, *, why: bool) -> tuple[list[ChannelStatus], dict[str, dict[str, int]]]:
+        """The channels of this node, and {transport: {reason: count}} of what its receiving ends dropped. Only with
+        `why` are other nodes asked."""
         rows = list(map(self._meeting.known, self.channels(read_back=True)))
-        choices = await self._explaining.choices(row.tag for row in rows)
-        return [msgspec.structs.replace(row, choices=choices.get(row.tag, [])) for row in rows], self.dropped()
+        return await self._explaining.explained(rows) if why else rows, self.dropped()
 
     def _losses(self) -> dict[str, float]:
         return lost_by_node(map(self._meeting.known, self.channels()))

@@ -279,7 +279,7 @@ class Requests:
             connection.push(page)
 
     async def _list_channels(self, connection: Connection, request: ListChannels) -> None:
-        channels, dropped = await self._network.status() if self._network is not None else ([], {})
+        channels, dropped = await self._network.status(why=request.why) if self._network is not None else ([], {})
         for page in listing.channel_pages(request.id, channels, dropped):
             connection.push(page)
 

@@ -123,7 +123,7 @@ class Field(Opened):
 
     def _incoming(self) -> dict[str, str]:
         """By which transport the base receives what."""
-        rows = self._mesh.sessions[BASE].channels()
+        rows = self._mesh.sessions[BASE].channels(why=False)
         return {row.tag: row.transport for row in rows if row.direction == "in" and row.tag in self._tags}
 
 

@@ -176,3 +176,30 @@ def test_on_a_thin_line_a_change_must_be_worth_what_messages_wait_for_it() -> No
     assert Deciding(settled=1, rest_s=0.0).decide(0.0, "multicast", slow, much).change, (
         "a way so long, and nine times it"
     )
+
+
+def test_what_may_not_be_changed_to_yet_is_no_reason_to_look_more_often() -> None:
+    thin = around(receivers=8, loss_percent=5.0, payload_bytes=200.0, bandwidth_mbit=1.0)
+    dear = Ranking(["multicast+lateral:r=4,c=5", "multicast+nak"], [1.0, 1.2], "a test")
+    deciding, wavered = Deciding(rest_s=0.0), []
+    for second in range(3):
+        assert not deciding.decide(float(second), "multicast+nak", thin, dear).change
+        wavered.append(deciding.wavers)
+    assert wavered == [True, False, True], "it has to look better twice, and then costs too much"
+    resting, wavered = Deciding(rest_s=60.0), []
+    resting.decide(0.0, "", CALM, ranking(nak=1.0))
+    for second in range(3):
+        assert not resting.decide(float(second), "nak", CALM, ranking(nak=2.0, udp=1.0)).change
+        wavered.append(resting.wavers)
+    assert wavered == [True, False, False], "the last change was just now"
+
+
+def test_a_stream_that_stops_ends_the_haste() -> None:
+    known = model(["parity:r=4,c=3", "nak", "parity:r=4,c=2,flush=1s"], [0.0, 1.0, 2.0])
+    thin = around(payload_bytes=200.0, bandwidth_mbit=1.0)
+    current, deciding = "multicast+parity:r=4,c=3", Deciding()
+    deciding.decide(0.0, current, thin, ranked(thin, Wish("relate2"), known, serves, current))
+    assert deciding.relieved
+    deciding.pause()
+    assert not deciding.relieved
+    assert not deciding.wavers

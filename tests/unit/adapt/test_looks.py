@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import random
 
+import msgspec
 import pytest
 from bursts import bursts
 
-from ringcast.adapt.looks import Look, differ, met, rate, total, usual_rate
+from ringcast.adapt.looks import LONGEST_BURST, Look, between, by_key, differ, met, rate, taken, total, usual_rate
 from ringcast.control.between.choosing import Counted
 
 
@@ -65,3 +66,29 @@ def test_losses_that_chance_puts_in_a_row_are_no_burst(packets: int) -> None:
         assert found.burst is not None
         no_burst += found.burst < 1.1
     assert no_burst >= 45
+
+
+@pytest.mark.parametrize(("gaps", "packets"), [(0, 0), (0, 900), (1, 2**62)])
+def test_losses_without_a_beginning_and_absurd_counts_are_the_longest_burst(gaps: int, packets: int) -> None:
+    """A run that is noticed in two looks has its gap in the first one; another node may say anything."""
+    found = met(1.0, NOTHING_YET, counted(2_000, 1_000, gaps, packets))
+    assert found is not None
+    assert found.burst == LONGEST_BURST
+
+
+def test_what_is_lost_later_than_its_gap_was_counted_has_a_gap() -> None:
+    before, after = by_key([counted(100, 4, 2, 0)]), by_key([msgspec.structs.replace(counted(200, 4, 2, 0), lost=7)])
+    assert between(1.0, before, after).gaps == 1
+
+
+def test_of_two_channels_alike_the_one_that_is_retuned_counts_on() -> None:
+    """What the other one had counted is not taken for what it had."""
+
+    def come(transport: str, messages: int) -> Counted:
+        return Counted(7, transport, messages, 100 * messages, 0, 0, 0)
+
+    before = by_key([come("parity:r=4,c=3", 900), come("parity:r=8,c=2", 500)])
+    after = by_key([come("parity:r=4,c=3", 1_000), come("parity:r=16,c=1", 600)])
+    assert sorted((one.transport, one.rate_hz) for one in taken(1.0, before, after)) == [
+        ("parity:r=16,c=1", 100.0), ("parity:r=4,c=3", 100.0),
+    ]  # fmt: skip

@@ -55,6 +55,8 @@ def test_a_list_says_whether_the_order_is_kept() -> None:
 def test_what_a_name_says() -> None:
     assert makeup("multicast+parity+nak:r=4,c=1,flush=1s") == Makeup(True, "parity", 4.0, 1.0, 1.0, False, False)
     assert makeup("tcp") == Makeup(True, "", 8.0, 3.0, 0.005, True, True)
+    for flush in ("2s", "2000ms", "2000000us", "2000000000ns"):
+        assert makeup(f"multicast+parity:r=4,c=1,flush={flush}").flush_s == pytest.approx(2.0)
     assert makeup("lateral:r=x,flush=soon") == Makeup(False, "lateral", 8.0, 3.0, 0.005, True, False)
 
 

@@ -88,8 +88,8 @@ def run(args: argparse.Namespace) -> int:
         if args.watch is not None:
             for taken_ns, rows in _remembered(session):
                 gauges.look(rows, taken_ns * 1e-9)
-            watch(output, args.watch, lambda: _look(session, gauges), _watched, _record)
-        seen = _look(session, gauges)
+            watch(output, args.watch, lambda: _look(session, gauges, why=False), _watched, _record)
+        seen = _look(session, gauges, why=args.why)
         places = _places(session) if args.why else []
         choices = _choices(session, seen.rows) if args.why else []
         if args.json:
@@ -134,8 +134,8 @@ class _Seen(NamedTuple):
     dropped: dict[str, dict[str, int]]
 
 
-def _look(session: Session, gauges: Gauges) -> _Seen:
-    rows = session.channels()
+def _look(session: Session, gauges: Gauges, *, why: bool) -> _Seen:
+    rows = session.channels(why=why)
     return _Seen(rows, gauges.look(rows, time.time()), session.dropped())
 
 

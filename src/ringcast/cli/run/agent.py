@@ -113,7 +113,7 @@ class Agent:
         return priority.read(rows[0].settings[self._session.node].priority).level if rows else ""
 
     def _level_of(self, tag: str) -> str:
-        rows = [row for row in self._session.channels() if row.tag == tag and row.direction == "in"]
+        rows = [row for row in self._session.channels(why=False) if row.tag == tag and row.direction == "in"]
         levels = [priority.read(row.priority).level or priority.NORMAL for row in rows]
         return max(levels, key=priority.CLASSES.index, default="")
 

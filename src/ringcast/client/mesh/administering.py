@@ -65,9 +65,13 @@ class Administers:
         by it. Raises BrokenError, ClocksDisagree (a common source is violated), DaemonUnavailable, ClosedError."""
         return administration.clock(self._attachment.connection, node)
 
-    def channels(self) -> list[ChannelStatus]:
-        """The streams that come to this node and go from it. Raises DaemonUnavailable, ClosedError, ForkedError."""
-        return [row for page in self._channels() for row in page.rows]
+    def channels(self, *, why: bool = True) -> list[ChannelStatus]:
+        """The streams that come to this node and go from it; `choices` say how transports were chosen that were left to
+        the mesh. Without `why` there are none of these, and no other node is asked: for programs that look often.
+
+        Raises DaemonUnavailable, ClosedError, ForkedError.
+        """
+        return [row for page in self._channels(why) for row in page.rows]
 
     def observe(self, *, measured: bool = True) -> Observation:
         """The mesh as one sees it who places proxies: what every node measured, who subscribes to what, and where each
@@ -80,7 +84,7 @@ class Administers:
     def dropped(self) -> dict[str, dict[str, int]]:
         """{transport: {reason: count}} of what came to this node over the network that nobody had asked for. Raises
         DaemonUnavailable, ClosedError, ForkedError."""
-        return self._channels()[-1].dropped
+        return self._channels(why=False)[-1].dropped
 
-    def _channels(self) -> list[ChannelListing]:
-        return self._attachment.connection.call_pages(ListChannels(id=0), ChannelListing)
+    def _channels(self, why: bool) -> list[ChannelListing]:
+        return self._attachment.connection.call_pages(ListChannels(id=0, why=why), ChannelListing)

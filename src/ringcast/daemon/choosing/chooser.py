@@ -40,6 +40,7 @@ from ringcast.daemon.mesh.interface import ServingMesh
 from ringcast.daemon.table.rows import Change, SubscriberRow, TagRow
 from ringcast.daemon.table.system_tags import PREFIX, choices_tag
 from ringcast.model.carrier import Chosen
+from ringcast.model.tag import is_pattern
 
 logger = logging.getLogger("ringcast.daemon")
 
@@ -87,10 +88,13 @@ class Choosing:
         self._looked_s = -math.inf
         self._due_s = -math.inf
         """When other nodes are to be asked, if nothing happens before."""
+        self._asked = False
+        """Whether they were, since that was last decided."""
         self._hurried = False
 
     def close(self) -> None:
         self._alarm.close()
+        self._line_changed.clear()
         for task in (self._looking, self._judging):
             if task is not None:
                 task.cancel()
@@ -103,8 +107,18 @@ class Choosing:
         if any(map(asks, rows)):
             self._somebody_asks = True
             self._alarm.within(SOON_S)
-        elif any(isinstance(row, SubscriberRow | TagRow) for row in rows) and (self._somebody_asks or self._is_read()):
+        elif (self._somebody_asks or self._is_read()) and any(map(self._concerns, rows)):
             self._alarm.within(PERIOD_S)
+
+    def _concerns(self, row: object) -> bool:
+        """Whether it may make a wish matter for a tag that this node keeps."""
+        if isinstance(row, SubscriberRow):
+            pattern = row.info.pattern
+            if is_pattern(pattern):
+                return True
+            tag = self._local.table.tag(pattern)
+            return tag is not None and tag.primary == self._local.table.node
+        return isinstance(row, TagRow) and row.primary == self._local.table.node
 
     def line_changed(self) -> None:
         """A queue of this node has another rate. What fits it no longer is judged at once, since each moment adds to
@@ -147,7 +161,8 @@ class Choosing:
         self._looking = None
         self._alarm.within(PERIOD_S)  # whatever happens
         now_s = self._loop.time()
-        if now_s >= self._due_s:
+        if self._asked:
+            self._asked = False
             self._looked_s, self._due_s = now_s, now_s + self._period_s()
         if self._hurried:
             self._due_s = now_s + HURRIED_S
@@ -214,6 +229,7 @@ class Choosing:
 
     async def look(self, mine: dict[str, dict[str, Asked]]) -> None:
         """Once, now."""
+        self._asked = True
         for gone in self._tags.keys() - mine.keys():
             del self._tags[gone]
         self._mine_then = mine
@@ -289,6 +305,7 @@ class Choosing:
         if chosen is not None and chosen.pinned != asked.pinned:
             chosen = msgspec.structs.replace(chosen, pinned=asked.pinned)
         elif environment is None or (chosen is not None and way.surroundings.paused):
+            way.deciding.pause()
             return None  # it meets nothing: what others do to its line meanwhile is no reason to change it
         elif not asked.pinned and way.deciding.waits(self._loop.time(), busy):
             return None

@@ -1,8 +1,8 @@
 """How the transports of tags were chosen, for whoever lists channels: asked of the nodes that keep these tags.
 
-Invariant: while nobody lists channels nothing of it is on any line; an explanation has some two kilobytes, and messages
-would wait behind it. Tags whose keeper does not answer stay without one: the tag's row still says what was chosen, when
-and why.
+Invariant: while nobody asks for reasons nothing of it is on any line; an explanation has some two kilobytes, and
+messages would wait behind it. Whoever asks the same meanwhile shares the answer. Tags whose keeper does not answer stay
+without one: the tag's row still says what was chosen, when and why.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 
 from ringcast.control import service
 from ringcast.control.between.choosing import EXPLAIN, MOST_EXPLAINED, AllExplained, AskExplained, Explained
-from ringcast.control.status import ChannelChoice
+from ringcast.control.status import ChannelChoice, ChannelStatus
 from ringcast.daemon.mesh.interface import ServingMesh
 from ringcast.daemon.table.table import TagTable
 from ringcast.errors import RingcastError
@@ -34,7 +34,13 @@ class Explaining:
         self._table = table
         self._mesh = mesh
         self._own = own
+        self._under_way: dict[tuple[str, tuple[str, ...]], asyncio.Future[dict[str, list[Explained]]]] = {}
         mesh.serve(EXPLAIN, self._serve)
+
+    async def explained(self, rows: list[ChannelStatus]) -> list[ChannelStatus]:
+        """The same channels, with how their transports were chosen."""
+        found = await self.choices(row.tag for row in rows)
+        return [msgspec.structs.replace(row, choices=found.get(row.tag, [])) for row in rows]
 
     async def choices(self, tags: Iterable[str]) -> dict[str, list[ChannelChoice]]:
         """By tag, of those whose transport was left to the mesh."""
@@ -52,6 +58,18 @@ class Explaining:
     async def _ask(self, keeper: str, tags: list[str]) -> dict[str, list[Explained]]:
         if keeper == self._table.node:
             return {tag: self._own(tag) for tag in tags}
+        question = keeper, tuple(tags)
+        if (answer := self._under_way.get(question)) is not None:
+            return await asyncio.shield(answer)
+        answer = self._under_way[question] = asyncio.get_running_loop().create_future()
+        try:
+            answer.set_result(await self._asked(keeper, tags))
+        finally:
+            del self._under_way[question]
+            answer.cancel()  # does nothing once there is a result
+        return answer.result()
+
+    async def _asked(self, keeper: str, tags: list[str]) -> dict[str, list[Explained]]:
         found: dict[str, list[Explained]] = {}
         try:
             for at in range(0, len(tags), MOST_EXPLAINED):

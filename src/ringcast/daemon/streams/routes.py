@@ -76,7 +76,9 @@ def _chosen(transport: str, row: TagRow | None, reliable: bool, in_order: bool, 
     """What the keeper chose where the choice was left to it; '' while it has not."""
     if not is_automatic(transport):
         return transport
-    choice = row.chosen.get(choice_key(transport, reliable, in_order, receiver)) if row is not None else None
+    # A keeper that is older than the choice for one receiver alone chooses for all.
+    keys = dict.fromkeys(choice_key(transport, reliable, in_order, for_whom) for for_whom in (receiver, ""))
+    choice = next((row.chosen[key] for key in keys if key in row.chosen), None) if row is not None else None
     return choice.transport if choice is not None else ""
 
 

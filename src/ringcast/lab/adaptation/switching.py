@@ -137,7 +137,7 @@ class Flow:
 
     def carried_by(self, transport: str) -> None:
         def so(node: str) -> bool:
-            rows = self._network.mesh.sessions[node].channels()
+            rows = self._network.mesh.sessions[node].channels(why=False)
             mine = [row for row in rows if (row.tag, row.direction) == (self._tag, "in")]
             return [row.transport for row in mine] == [transport] and (mine[0].messages or 0) > SOME
 

@@ -97,7 +97,7 @@ class MeshNodes(Opened):
             )
 
         def channels(name: str) -> list[ringcast.ChannelStatus]:
-            return self.sessions[name].channels()
+            return self.sessions[name].channels(why=False)
 
         self.wait(open_, f"no channel of {tag!r} through {', '.join(nodes)}")
 

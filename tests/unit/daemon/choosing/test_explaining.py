@@ -40,6 +40,7 @@ class Node:
     async def _request(self, node: str, service: str, payload: bytes, timeout: float) -> bytes:
         tags = decode_untrusted(payload, AskExplained).tags
         self.asked.append((node, tags))
+        await asyncio.sleep(0)
         if isinstance(self._answer, BaseException):
             raise self._answer
         more = ["what nobody asked for"][: MOST_EXPLAINED - len(tags)]
@@ -81,3 +82,16 @@ def test_other_nodes_are_answered_and_bad_questions_refused() -> None:
     assert [one.transport for one in decode_untrusted(answer, AllExplained).tags["mine"]] == ["nak"]
     with pytest.raises(BadMessage):
         asyncio.run(node.serve("b", encode(AskExplained(tags=["t"] * (MOST_EXPLAINED + 1)))))
+
+
+def test_who_asks_the_same_meanwhile_shares_the_answer_and_later_ones_ask_anew() -> None:
+    node = Node({"theirs": "b", "others": "b"})
+
+    async def ask() -> list[set[str]]:
+        asked = [("theirs",), ("theirs",), ("others",)]
+        return [set(found) for found in await asyncio.gather(*map(node.explaining.choices, asked))]
+
+    assert asyncio.run(ask()) == [{"theirs"}, {"theirs"}, {"others"}]
+    assert node.asked == [("b", ["theirs"]), ("b", ["others"])]
+    assert node.chosen("theirs") == {"theirs": ["tcp"]}
+    assert len(node.asked) == 3

@@ -57,31 +57,36 @@ def after(script: Callable[[Choosing], None]) -> float | None:
 
 def test_a_look_that_is_due_later_comes_soon_but_not_just_after_another() -> None:
     def looked(choosing: Choosing) -> None:
+        choosing._asked = True
         choosing._done()
 
     def changed(choosing: Choosing) -> None:
-        choosing._done()
+        looked(choosing)
         choosing.line_changed()
 
     def long_ago(choosing: Choosing) -> None:
         choosing._alarm.within(PERIOD_S)
         choosing.line_changed()
 
+    def nobody_asked(choosing: Choosing) -> None:
+        choosing._due_s = NOW_S - 0.001  # it became due while the line was looked at
+        choosing._done()
+
     assert after(looked) == PERIOD_S
+    assert after(nobody_asked) == pytest.approx(SOON_S)
     assert after(changed) == pytest.approx(HURRIED_S)
     assert after(long_ago) == pytest.approx(SOON_S)
 
 
 def test_a_change_during_a_look_brings_another_one_and_then_all_is_as_usual() -> None:
     def during(choosing: Choosing) -> None:
-        choosing._looking = cast(Any, object())
+        choosing._looking, choosing._asked = cast(Any, object()), True
         choosing.line_changed()
         choosing._done()
 
     def twice(choosing: Choosing) -> None:
         during(choosing)
-        choosing._alarm._timer = None
-        choosing._due_s = NOW_S
+        choosing._alarm._timer, choosing._asked = None, True
         choosing._done()
 
     assert after(during) == pytest.approx(HURRIED_S)
@@ -256,24 +261,27 @@ def subscribed(node: str = "b") -> SubscriberRow:
 def test_who_subscribes_later_to_what_is_left_to_the_mesh_is_looked_at_soon() -> None:
     left = TagRow(name="t", attributes=TagAttributes(transport="auto:relate2"), primary="a")
     plain = TagRow(name="u", attributes=TagAttributes(), primary="a")
+    elsewhere = TagRow(name="t", attributes=TagAttributes(), primary="b")
 
-    def script(*rows: Row, then: bool = False) -> Callable[[Choosing], None]:
+    def script(*rows: Row, then: Row | None = None) -> Callable[[Choosing], None]:
         def run(choosing: Choosing) -> None:
-            tags = [row for row in rows if isinstance(row, TagRow)]
+            tags = {row.name: row for row in (*rows, then) if isinstance(row, TagRow)}
             others = [row for row in rows if isinstance(row, SubscriberRow)]
             choosing._local = cast(Any, SimpleNamespace(table=SimpleNamespace(
-                node="a", tags=lambda: tags, subscribers=lambda name: [], all_subscribers=lambda: others
+                node="a", tag=tags.get, tags=lambda: list(tags.values()), subscribers=lambda name: [],
+                all_subscribers=lambda: others,
             )))  # fmt: skip
             choosing.changed([(None, row) for row in rows])
             choosing._alarm._timer = None
             choosing._begin()  # there are no subscribers yet, so nothing is chosen
-            if then:
-                choosing.changed([(None, subscribed())])
+            if then is not None:
+                choosing.changed([(None, then)])
 
         return run
 
     wild = msgspec.structs.replace(subscribed(), wanted=Wanted(transport="auto:relate2"))
     assert after(script(left)) is None
-    assert after(script(left, then=True)) == PERIOD_S
-    assert after(script(wild, then=True)) == PERIOD_S, "of a tag that was not there yet"
-    assert after(script(plain, then=True)) is None
+    assert after(script(left, then=subscribed())) == PERIOD_S
+    assert after(script(wild, then=plain)) == PERIOD_S, "of a tag that was not there yet"
+    assert after(script(plain, then=subscribed())) is None
+    assert after(script(wild, elsewhere, then=subscribed())) is None, "another node chooses"

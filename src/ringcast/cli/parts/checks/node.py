@@ -88,7 +88,7 @@ def _priorities(path: str) -> list[Finding]:
         return []
     try:
         with ringcast.connect(path, start=False, program="ringcast doctor") as session:
-            asking = [row for row in session.channels() if row.priority]
+            asking = [row for row in session.channels(why=False) if row.priority]
     except ringcast.RingcastError:
         return []
     return priorities(asking)

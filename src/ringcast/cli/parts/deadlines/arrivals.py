@@ -68,7 +68,7 @@ class Arrivals:
                 self._own.pop(tag).close()
         elif tag not in self._own:
             self._counted.pop(tag, None)
-            rows = [row for row in self._session.channels() if row.tag == tag and row.direction == "in"]
+            rows = [row for row in self._session.channels(why=False) if row.tag == tag and row.direction == "in"]
             usual = [row.transport for row in rows if not row.reliable]
             self._own[tag] = self._session.subscribe(tag, start="new", transport=usual[0] if usual else "")
 

@@ -184,5 +184,5 @@ class FieldNetwork(Opened):
         )  # fmt: skip
 
     def _counters(self, node: str, tag: str) -> dict[str, int]:
-        rows = [row for row in self.mesh.sessions[node].channels() if (row.tag, row.direction) == (tag, "in")]
+        rows = [row for row in self.mesh.sessions[node].channels(why=False) if (row.tag, row.direction) == (tag, "in")]
         return rows[0].counters if rows else {}
