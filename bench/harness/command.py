@@ -24,7 +24,9 @@ from harness.run import Run
 from harness.tables import show
 from harness.workers import Workers
 from ringcast.errors import RingcastError
-from ringcast.record.machine import code_version, this_machine
+from ringcast.record.machine import code_version, digest, this_machine
+
+BENCH = Path(__file__).parents[1]
 
 Measure = Callable[[Run], list[Row]]
 
@@ -66,8 +68,8 @@ def main(
         return 2
     # A terminated run cleans up as an interrupted one does.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    version = f"{code_version()}+{digest(BENCH)}"  # as it is now, before anything is measured
     before = machine.usage()
-    code_version()
     with tempfile.TemporaryDirectory(prefix="ringcast-bench-") as name:
         try:
             with _bar(errors) as progress, Workers(Path(name), reuse=args.quick) as workers:
@@ -79,7 +81,7 @@ def main(
     used = machine.usage() - before
     rows.append(about("during the run, CPU used by other programs", used.others_percent, "% of a core"))
     rows.append(about("during the run, time the hypervisor gave to other machines", used.stolen_percent, "% of a core"))
-    _keep(rows, args, errors)
+    _keep(rows, args, version, errors)
     if args.json:
         for row in rows:
             if row.is_note:
@@ -91,7 +93,7 @@ def main(
     return 1 if missed or any(row.name.startswith("skipped ringcast") for row in rows) else 0
 
 
-def _keep(rows: Sequence[Row], args: argparse.Namespace, errors: Console) -> None:
+def _keep(rows: Sequence[Row], args: argparse.Namespace, version: str, errors: Console) -> None:
     """The figures into the lake: `ringcast pipeline run history` sets them beside those of earlier runs."""
     try:
         from ringcast.record import figures, results
@@ -101,7 +103,9 @@ def _keep(rows: Sequence[Row], args: argparse.Namespace, errors: Console) -> Non
     question = f"bench {Path(sys.argv[0]).stem.replace('_', '-')}"
     told = [asdict(row) for row in rows if not row.is_note]
     try:
-        results.keep(figures.measured(question, told, quick=args.quick), args.lake, machine=this_machine())
+        results.keep(
+            figures.measured(question, told, quick=args.quick), args.lake, machine=this_machine(), version=version
+        )
     except (OSError, RingcastError) as exc:
         errors.print(f"the figures are not kept: {exc}", markup=False, soft_wrap=True)
 

@@ -37,3 +37,13 @@ def usable_frames(received: npt.NDArray[np.bool_], pattern: str = GROUP_OF_PICTU
         whole = good[:, :, before]
         usable[:, :, place] = whole if place in anchors else groups[:, :, place] & whole & following[:, :, before]
     return usable.reshape(count, -1)[:, :frames].reshape(np.shape(received))
+
+
+def usable_share(received: float, pattern: str = GROUP_OF_PICTURES) -> float:
+    """Of frames that each come with that probability, whatever the others do. What is needed of a group: all anchors
+    up to the frame, the frame itself, and for a B frame the next anchor."""
+    shares, anchors = [], 0
+    for kind in pattern:
+        anchors += kind != "B"
+        shares.append(received ** (anchors if kind != "B" else anchors + 2))
+    return sum(shares) / len(shares)

@@ -17,6 +17,8 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent.parent
 NATIVE = ("ringcast._core", "ringcast._lab")
 """Built elsewhere, where the package is used from a checkout."""
+PROGRAM = "recovery_bench"
+"""Beside them, in a checkout."""
 SHOWS_RESULTS = ("lab", "report")
 """A folder that makes none: a sentence in the report changes no figure."""
 _NO_SOURCES = ("__pycache__",)
@@ -46,6 +48,7 @@ def measured_on() -> str:
 def code_version() -> str:
     """Of all that may change what is measured, as it is when this is called first: before anything is measured."""
     built = [Path(spec.origin) for name in NATIVE if (spec := util.find_spec(name)) and spec.origin]
+    built += [program for path in built[:1] if (program := path.with_name(PROGRAM)).exists()]
     return f"{metadata.version('ringcast')}+{digest(PACKAGE, SHOWS_RESULTS, built)}"
 
 

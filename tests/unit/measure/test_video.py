@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringcast.measure.video import GROUP_OF_PICTURES, usable_frames
+from ringcast.measure.video import GROUP_OF_PICTURES, usable_frames, usable_share
 
 
 def slowly(received: list[bool], pattern: str) -> list[bool]:
@@ -47,3 +47,10 @@ def test_a_lost_intra_frame_spoils_its_group_and_the_frames_that_lean_on_it() ->
 def test_no_group_of_pictures(pattern: str) -> None:
     with pytest.raises(ValueError, match="group of pictures"):
         usable_frames(np.ones(3, dtype=np.bool_), pattern)
+
+
+@pytest.mark.parametrize("pattern", [GROUP_OF_PICTURES, "I", "IP", "IBP", "IPBBB"])
+def test_how_many_are_usable_where_losses_are_independent(pattern: str) -> None:
+    received = np.random.default_rng(5).random((200, 1_500)) < 0.97
+    assert usable_share(0.97, pattern) == pytest.approx(usable_frames(received, pattern).mean(), abs=0.003)
+    assert usable_share(1.0, pattern) == 1.0

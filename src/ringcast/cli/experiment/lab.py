@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import signal
-import sys
+from functools import partial
 
+from ringcast.cli.parts.ending import terminable
 from ringcast.cli.parts.labs import everything
 from ringcast.cli.parts.labs import net as lab_net
 from ringcast.cli.parts.labs import run as lab_run
@@ -40,11 +41,10 @@ def run(args: argparse.Namespace) -> int:
     """Raises LabError, TopologyError, Misuse."""
     if _needs_network(args) and (reason := unavailable()):
         raise LabUnavailable(reason)
-    # As Ctrl-C: what is being built is removed.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if args.what == "compare":
         return everything.compare(args)
-    code: int = _PARTS[args.what].run(args)
+    with terminable(partial(SystemExit, 128 + signal.SIGTERM)):
+        code: int = _PARTS[args.what].run(args)
     return code
 
 

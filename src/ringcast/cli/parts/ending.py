@@ -11,18 +11,18 @@ AGAIN_S = 0.01
 
 
 @contextlib.contextmanager
-def terminable() -> Iterator[None]:
-    """SIGTERM ends the block as Ctrl-C does: with KeyboardInterrupt, so that everything is cleared away.
+def terminable(error: Callable[[], BaseException] = KeyboardInterrupt) -> Iterator[None]:
+    """SIGTERM ends the block as Ctrl-C does: with KeyboardInterrupt, or this error, so that everything is cleared away.
 
     Python swallows what is raised while an object is finalised, so a signal that comes in that moment would be lost:
     it is raised again a moment later.
     """
 
     def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
+        raise error()
 
     def swallowed(what: sys.UnraisableHookArgs) -> None:
-        if issubclass(what.exc_type, KeyboardInterrupt):
+        if issubclass(what.exc_type, KeyboardInterrupt | SystemExit):
             signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
         else:
             hook(what)

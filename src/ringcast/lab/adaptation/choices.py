@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ringcast.lab.adaptation.real import ADAPTIVE, STEADY_S, Lived, RealPhase, chance
+from ringcast.lab.adaptation.real import ADAPTIVE, STEADY_S, Lived, RealPhase, chance, cost
 from ringcast.lab.measuring import sampled
 from ringcast.lab.measuring.report import Analysed, Findings, Picture, Series, Table
 from ringcast.lab.measuring.rows import at_most, figure
@@ -17,7 +17,7 @@ EXPERIMENT, METRIC = "adaptation", "phase_relate2"
 SIMULATED, REAL = "simulated", "real"
 """Parts of the experiment."""
 APART = "the best fixed of the phase, measured apart"
-"""As if it were a carrier: what the best one costs, not by the measurement that says that it is the best."""
+"""As if it were a carrier: what the best one costs, at each receiver the one that is best at all the others."""
 WITHIN = 1.05
 """Of the best fixed transport of a phase."""
 
@@ -57,7 +57,7 @@ def judged(names: Sequence[str], costs: Mapping[str, Sequence[float]]) -> Findin
     overall = {name: statistics.fmean(of) for name, of in ratios.items()}
     single, worst = (pick(fixed, key=lambda name: overall[name]) for pick in (min, max))
     rows = [
-        at_most(f"real network, {name}: adaptive against the best fixed transport ({best[at]}), measured apart",
+        at_most(f"real network, {name}: adaptive against the best fixed transport, measured apart",
                 costs[ADAPTIVE][at] / costs[APART][at], "times", WITHIN)
         for at, name in enumerate(names)
     ]  # fmt: skip
@@ -82,23 +82,25 @@ def judged(names: Sequence[str], costs: Mapping[str, Sequence[float]]) -> Findin
 
 def conclude(plan: Sequence[RealPhase], lived: Lived) -> Findings:
     """Rows, tables and pictures, and the costs for the lake."""
-    costs = {carrier: [one.relate2() for one in found] for carrier, found in lived.came.items()}
-    costs[APART] = [best.relate2 for best in lived.best]
-    found = judged([phase.name for phase in plan], costs)
-    found.measured += measured(REAL, [phase.name for phase in plan], {name: [of] for name, of in costs.items()})
+    names, phases = [phase.name for phase in plan], range(len(plan))
+    costs = {carrier: list(map(cost, found)) for carrier, found in lived.came.items()}
+    costs[APART] = [cost(lived.of_best(at)) for at in phases]
+    found = judged(names, costs)
+    found.measured += measured(REAL, names, {name: [of] for name, of in costs.items()})
+    ours = lived.came[ADAPTIVE]
     found.rows += [
         at_most("real network, phases: messages that came twice to who chose itself",
-                float(sum(one.twice for one in lived.came[ADAPTIVE])), "messages", 0.0),
-        figure("real network, phases: changes of transport", float(len(lived.chosen) - 1), "changes"),
+                float(sum(one.twice for came in ours for one in came)), "messages", 0.0),
+        figure("real network, phases: changes of transport", float(max(len(lived.chosen) - 1, 0)), "changes"),
     ]  # fmt: skip
-    errors = [chance(lived.came[ADAPTIVE][at], lived.came[best.carrier][at]) for at, best in enumerate(lived.best)]
+    errors = [chance(ours[at], lived.of_best(at)) for at in phases]
     found.rows += [
-        figure(f"real network, {phase.name}: standard error of adaptive against {best.carrier}", error, "times")
-        for phase, best, error in zip(plan, lived.best, errors, strict=True)
+        figure(f"real network, {name}: standard error of adaptive against the best", error, "times")
+        for name, error in zip(names, errors, strict=True)
     ]
     found.notes.append(
-        "real network, adaptive against the best fixed transport, standard error of each phase: "
-        + ", ".join("?" if error is None else f"{error:.3f}" for error in errors)
+        "real network, at each receiver the transport that was best at all the others: "
+        + "; ".join(f"{name}: {', '.join(dict.fromkeys(lived.best(at)))}" for at, name in enumerate(names))
     )
     began = [(at, phase.name) for at, phase in zip(lived.began, plan, strict=True)]
     found.tables.append(
@@ -115,9 +117,11 @@ def conclude(plan: Sequence[RealPhase], lived: Lived) -> Findings:
 
 
 def steady(lived: Lived) -> Findings:
-    """Of ten minutes in which nothing changed. The first choice is none: there was nothing to change."""
+    """Of ten minutes in which nothing changed. The first choice is none: there was nothing to change. Where nothing
+    was chosen at all, nothing can be said."""
     name = f"real network, {STEADY_S / 60:.0f} minutes in which nothing changes: changes of transport"
-    return Findings([at_most(name, float(max(len(lived.chosen) - 1, 0)), "changes", 1.0)])
+    changes = float(len(lived.chosen) - 1) if lived.chosen else None
+    return Findings([at_most(name, changes, "changes", 1.0)])
 
 
 class Cost(NamedTuple):

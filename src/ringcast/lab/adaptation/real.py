@@ -5,9 +5,9 @@ another, and of what each one sends a receiver's kernel loses the same packets, 
 thirty-second. So none changes what another meets, and what chance and the machine do meanwhile meets all of them. What
 one has left in a queue is gone before the next phase begins.
 
-The least of many measurements is the luckiest one. So what the best fixed carrier costs is told by another measurement
-than the one that says which is the best: one half of the receivers says which is the best and the other half what it
-costs, and the other way round. How much of a ratio is chance is told by its stretches (`chance`).
+The least of many measurements is the luckiest one. So what the best fixed carrier costs is told by other measurements
+than those that say which is the best: at each receiver it is the one that is best at all the others. Costs are means
+over receivers. How much of a ratio is chance is told by its stretches (`chance`).
 
 The thin link carries the messages four times over, so a publisher who sends three repairs with each one fills it: a
 link that has room for all that any transport sends is as good as a wide one, and shows nothing.
@@ -80,10 +80,10 @@ def phases(quick: bool) -> tuple[RealPhase, ...]:
             RealPhase("a thin link", 2_800, MORE, 0.05, line=THIN),
         )  # fmt: skip
     return (
-        RealPhase("nothing is lost", 1_800), RealPhase("1 % is lost", 9_000, loss=0.01),
-        RealPhase("5 % is lost", 6_000, loss=0.05), RealPhase("8 receivers", 6_000, MORE, 0.05),
-        RealPhase("bursts of 4", 6_000, loss=0.05, burst=4.0),
-        RealPhase("25 Hz", 2_500, loss=0.03, rate_hz=25.0), RealPhase("a thin link", 6_000, MORE, 0.05, line=THIN),
+        RealPhase("nothing is lost", 6_000), RealPhase("1 % is lost", 9_000, loss=0.01),
+        RealPhase("5 % is lost", 9_000, loss=0.05), RealPhase("8 receivers", 9_000, MORE, 0.05),
+        RealPhase("bursts of 4", 9_000, loss=0.05, burst=4.0),
+        RealPhase("25 Hz", 2_500, loss=0.03, rate_hz=25.0), RealPhase("a thin link", 9_000, MORE, 0.05, line=THIN),
     )  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def steady() -> RealPhase:
 
 @dataclass
 class Came:
-    """Of what a phase sent on one tag after the choice had settled, at all its receivers together."""
+    """Of what a phase sent on one tag after the choice had settled, at one receiver."""
 
     sent: int = 0
     latencies_ms: list[float] = field(default_factory=list)
@@ -109,39 +109,53 @@ class Came:
         return [_relate2(round(self.sent / len(self.stretches)), part) for part in self.stretches]
 
 
+def cost(receivers: Sequence[Came]) -> float:
+    """Their ReLate2 in the mean."""
+    return statistics.fmean(one.relate2() for one in receivers)
+
+
 def _relate2(sent: int, latencies_ms: Sequence[float]) -> float:
     if not latencies_ms:
         return float("inf")
     return relate.relate2(float(np.mean(latencies_ms)), sent, len(latencies_ms))
 
 
-def chance(one: Came, other: Came) -> float | None:
-    """The standard error of what one cost in times what the other did, as far as stretches of the phase tell; None
+def _by_stretch(receivers: Sequence[Came]) -> list[float]:
+    return [statistics.fmean(at) for at in zip(*map(Came.by_stretch, receivers), strict=True)]
+
+
+def chance(some: Sequence[Came], others: Sequence[Came]) -> float | None:
+    """The standard error of what some cost in times what the others did, as far as stretches of the phase tell; None
     where they do not. Pure."""
-    ratios = [mine / theirs for mine, theirs in zip(one.by_stretch(), other.by_stretch(), strict=True) if theirs]
+    mine, theirs = _by_stretch(some), _by_stretch(others)
+    ratios = [one / other for one, other in zip(mine, theirs, strict=True) if other]
     if len(ratios) < 2 or not all(map(math.isfinite, ratios)):
         return None
     return statistics.stdev(ratios) / math.sqrt(len(ratios))
 
 
-class Best(NamedTuple):
-    """The best fixed carrier of a phase, and what it costs by measurements that did not say so."""
-
-    carrier: str
-    relate2: float
-
-
 @dataclass
 class Lived:
-    came: dict[str, list[Came]] = field(default_factory=dict)
-    """By carrier, phase by phase."""
+    came: dict[str, list[list[Came]]] = field(default_factory=dict)
+    """By carrier, phase by phase, at each receiver."""
     chosen: list[tuple[float, str]] = field(default_factory=list)
     """(seconds since it began, transport), whenever that changed."""
     began: list[float] = field(default_factory=list)
     """Of each phase, in the same seconds."""
     whys: list[str] = field(default_factory=list)
-    best: list[Best] = field(default_factory=list)
-    """Of each phase."""
+
+    def best(self, phase: int) -> list[str]:
+        """At each receiver of that phase, the fixed carrier that is the best at all the others."""
+        return best_elsewhere(
+            {
+                carrier: [one.relate2() for one in found[phase]]
+                for carrier, found in self.came.items() if carrier != ADAPTIVE
+            }
+        )  # fmt: skip
+
+    def of_best(self, phase: int) -> list[Came]:
+        """What came by those, at each receiver."""
+        return [self.came[carrier][phase][at] for at, carrier in enumerate(self.best(phase))]
 
 
 class _Recorder(NamedTuple):
@@ -198,13 +212,7 @@ class Living:
         publisher.ask("close", name=_PUBLISHER)
         for phase, found in zip(plan, runs, strict=True):
             for carrier, run in found.items():
-                self.lived.came[carrier].append(self._came(phase, run))
-            if fixed := {carrier: run for carrier, run in found.items() if carrier != ADAPTIVE}:
-                halves = [
-                    {carrier: self._came(phase, run, slice(half, None, 2)).relate2() for carrier, run in fixed.items()}
-                    for half in (0, 1)
-                ]  # fmt: skip
-                self.lived.best.append(best_of_halves(*halves))
+                self.lived.came[carrier].append([came(phase, run.first, *self._taken[one]) for one in run.recorders])
         return self.lived
 
     def _join(self, nodes: Sequence[str]) -> None:
@@ -258,9 +266,6 @@ class Living:
         for home in self._homes.values():
             self._network.mesh.bed.link(home, HUB).set_rate(line, to=HUB)
 
-    def _came(self, phase: RealPhase, run: _Run, part: slice = slice(None)) -> Came:
-        return came(phase, run.first, [self._taken[one] for one in run.recorders[part]])
-
     def _publish(self, phase: RealPhase) -> dict[str, _Run]:
         """And look meanwhile at what was chosen."""
         publisher = self._network.actor(self._network.here)
@@ -287,26 +292,26 @@ class Living:
                 self.lived.whys.append(found.why)
 
 
-def best_of_halves(one: Mapping[str, float], other: Mapping[str, float]) -> Best:
-    """What each half of the receivers saw of each fixed carrier. Pure."""
-    first, second = (min(half, key=lambda name: half[name]) for half in (one, other))
-    best = min(one, key=lambda name: one[name] + other[name])
-    return Best(best, (other[first] + one[second]) / 2)
+def best_elsewhere(costs: Mapping[str, Sequence[float]]) -> list[str]:
+    """For each receiver the carrier that costs the others least; `costs` are by receiver. Pure."""
+    return [
+        min(costs, key=lambda carrier: math.fsum(costs[carrier][:at]) + math.fsum(costs[carrier][at + 1 :]))
+        for at in range(len(next(iter(costs.values()), ())))
+    ]
 
 
-def came(phase: RealPhase, first: int, ends: Sequence[Sequence[Sequence[int]]]) -> Came:
-    """`ends` are numbers and latencies in nanoseconds, by receiver; `first` is the number of the phase's first message.
-    Of messages that came twice the first one counts. Pure."""
+def came(phase: RealPhase, first: int, seqs: Sequence[int], latencies: Sequence[int]) -> Came:
+    """At a receiver of these messages, so many nanoseconds after they were sent; `first` is the number of the phase's
+    first one. Of messages that came twice the first one counts. Pure."""
     settling = min(SETTLING, phase.messages // 2)
     counted = phase.messages - settling
-    found = Came(counted * len(ends), stretches=[[] for _ in range(STRETCHES)])
-    for seqs, latencies in ends:
-        seen: set[int] = set()
-        for seq, latency in zip(seqs, latencies, strict=True):
-            if first <= seq < first + phase.messages:
-                found.twice += seq in seen
-                if (at := seq - first - settling) >= 0 and seq not in seen:
-                    found.latencies_ms.append(1e-6 * latency)
-                    found.stretches[at * STRETCHES // counted].append(1e-6 * latency)
-                seen.add(seq)
+    found = Came(counted, stretches=[[] for _ in range(STRETCHES)])
+    seen: set[int] = set()
+    for seq, latency in zip(seqs, latencies, strict=True):
+        if first <= seq < first + phase.messages:
+            found.twice += seq in seen
+            if (at := seq - first - settling) >= 0 and seq not in seen:
+                found.latencies_ms.append(1e-6 * latency)
+                found.stretches[at * STRETCHES // counted].append(1e-6 * latency)
+            seen.add(seq)
     return found

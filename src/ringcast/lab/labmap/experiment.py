@@ -59,6 +59,13 @@ def run(quick: bool, steps: Steps) -> Findings:
     return findings
 
 
+def forget(folder: Path) -> None:
+    """All that was measured is in the lake, so the next time it is measured anew. What is not whole is gone on with."""
+    left = FOLDER / REPETITIONS
+    if left.exists() and grid.is_whole(left):
+        left.unlink()
+
+
 def conclude(findings: Findings, analysed: Analysed) -> None:
     """What is said of the test, as Spark computes it from the lake, and Tables 1 and 2, whose lines Spark drew."""
     sampled.by_spark(findings, _concluded(analysed))

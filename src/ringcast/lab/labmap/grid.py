@@ -101,7 +101,7 @@ def run(bed: LabMapNetwork, quick: bool, steps: Steps, left: Path) -> list[Resul
     stress: Stress | None = None
     try:
         for setting, repetition in itertools.product(wanted, range(repetitions)):
-            key = f"{code_version()} {setting} {repetition}"
+            key = _key(setting, repetition)
             what = f"{setting.transport}, {setting.subscribers} node(s), {setting.load}"
             steps.step(f"{what}, {setting.n} every {1e3 * setting.period_s:g} ms")
             if key in before:
@@ -117,6 +117,16 @@ def run(bed: LabMapNetwork, quick: bool, steps: Steps, left: Path) -> list[Resul
         if stress is not None:
             stress.close()
     return found
+
+
+def is_whole(left: Path) -> bool:
+    """Whether every repetition of the full form is there. Raises OSError."""
+    before = results.kept(left)
+    return all(_key(*one) in before for one in itertools.product(settings(quick=False), range(REPETITIONS)))
+
+
+def _key(setting: Setting, repetition: int) -> str:
+    return f"{code_version()} {setting} {repetition}"
 
 
 def _one(bed: LabMapNetwork, setting: Setting, repetition: int, quick: bool, stress: Stress | None) -> list[Result]:

@@ -74,7 +74,7 @@ class Record(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Ctrl-C and SIGTERM take effect when the block has ended.
+    """Ctrl-C and SIGTERM take effect when the block has ended, and so does the alarm that repeats one of them.
 
     Interrupted in the middle of starting a process, we would have no handle by which to stop it, and it would go on
     building what we then remove. Threads other than the main one are never interrupted.
@@ -83,7 +83,7 @@ def undisturbed() -> Iterator[None]:
     handlers = {}
     try:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
                 handler = signal.getsignal(number)
                 if callable(handler):
                     handlers[number] = handler

@@ -146,10 +146,11 @@ def loss_lines(port: Port, kind: Kind, loss: Loss, senders: Sequence[str] = ()) 
     senders = () if loss.every else senders
     name, jump = port.interface, f"PREROUTING {_arriving_at(port, kind)} -j {port.interface}"
     lines = []
-    for family, command in FILTER_OF.items():
+    for family in FAMILIES:
+        command = FILTER_OF[family]
         table = f"{command} -w -t mangle"
         if loss == Loss():
-            own = f"{table} -S | sed -n 's/^-N \\({name}-[0-9]*\\)$/\\1/p'"
+            own = f"{table} -S | sed -n 's/^-N \\({name}_[0-9]*\\)$/\\1/p'"
             lines += [
                 f"{table} -D {jump} 2>/dev/null && {table} -F {name} && {table} -X {name} || :",
                 f"for chain in $({own}); do {table} -F $chain; {table} -X $chain; done",
@@ -169,7 +170,7 @@ def _chains(name: str, loss: Loss, where: str, senders: Sequence[str]) -> dict[s
     marks = _marks(burst_pattern(loss, seed=zlib.crc32(where.encode()))) if loss.burst > 1 or senders else []
     chains: dict[str, list[str]] = {name: []}
     for at, sender in enumerate(senders):
-        own = f"{name}-{at}"
+        own = f"{name}_{at}"  # no name of a node has that
         chains[name].append(f"-s {sender} -j {own}")
         chains[own] = [*marks, f"-m mark --mark {_LOST} -j RETURN", "-j ACCEPT"]
     lost = f"-m mark --mark {_LOST} -j DROP"

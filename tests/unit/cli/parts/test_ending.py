@@ -38,6 +38,13 @@ def test_a_signal_that_comes_while_an_object_is_finalised_ends_the_block() -> No
         killed_by(Finalised)
 
 
+def test_it_may_end_with_another_error() -> None:
+    with pytest.raises(SystemExit) as ended, terminable(lambda: SystemExit(143)):
+        Finalised()
+        threading.Event().wait(PATIENCE_S)
+    assert ended.value.code == 143
+
+
 def test_what_was_there_before_is_there_again() -> None:
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGALRM), sys.unraisablehook
     with terminable():
