@@ -22,8 +22,8 @@ class Finalised:
             pass
 
 
-def killed_by(what: Callable[[], object]) -> None:
-    with terminable():
+def killed_by(what: Callable[[], object], error: Callable[[], BaseException] = KeyboardInterrupt) -> None:
+    with terminable(error):
         what()
         threading.Event().wait(PATIENCE_S)
 
@@ -39,10 +39,8 @@ def test_a_signal_that_comes_while_an_object_is_finalised_ends_the_block() -> No
 
 
 def test_it_may_end_with_another_error() -> None:
-    with pytest.raises(SystemExit) as ended, terminable(lambda: SystemExit(143)):
-        Finalised()
-        threading.Event().wait(PATIENCE_S)
-    assert ended.value.code == 143
+    with pytest.raises(SystemExit, match="143"):
+        killed_by(Finalised, lambda: SystemExit(143))
 
 
 def test_what_was_there_before_is_there_again() -> None:
