@@ -9,13 +9,21 @@ import stat
 import time
 
 from ringcast.control.locks import FileLock
-from ringcast.control.socket_path import life_path, log_path, prepare_directory, running_pid, start_lock_path
+from ringcast.control.socket_path import (
+    MAX_PATH_BYTES,
+    life_path,
+    log_path,
+    prepare_directory,
+    running_pid,
+    start_lock_path,
+)
 from ringcast.errors import DaemonRunning, DaemonUnavailable
 
 logger = logging.getLogger("ringcast.daemon")
 
 BACKLOG = 1024
 _GLANCE_S = 0.2
+_NOT_YET = ".new"
 
 
 class Claim:
@@ -97,14 +105,20 @@ class Claim:
         if os.path.lexists(self.socket_path):
             if not stat.S_ISSOCK(os.lstat(self.socket_path).st_mode):
                 raise DaemonUnavailable(self.socket_path, "there is a file of that name that is not a socket")
-            os.unlink(self.socket_path)  # of a daemon that died: a living one would hold the lock
+        # Under another name until it listens: whoever sees the socket can connect.
+        name = self.socket_path + _NOT_YET
+        if len(os.fsencode(name)) > MAX_PATH_BYTES:
+            name = self.socket_path
+        _unlink(name)  # of a daemon that died: a living one would hold the lock
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         mask = os.umask(0o777 & ~self._mode)
         try:
-            listener.bind(self.socket_path)
+            listener.bind(name)
             listener.listen(BACKLOG)
+            os.rename(name, self.socket_path)
         except OSError:
             listener.close()
+            _unlink(name)
             raise
         finally:
             os.umask(mask)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ringcast.control.socket_path import MAX_PATH_BYTES
 from ringcast.daemon.clients.claim import Claim
 from ringcast.errors import DaemonRunning, DaemonUnavailable
 
@@ -48,6 +49,25 @@ def test_others_who_may_connect_may_do_so_from_the_first_moment(path: str, monke
     for shared in (False, True):
         Claim(path, shared=shared).close()
     assert modes == [0o600, 0o666]
+
+
+@pytest.mark.parametrize("length", [0, MAX_PATH_BYTES])
+def test_whoever_sees_the_socket_can_connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int) -> None:
+    """But where its name is so long that there is no room for another one meanwhile."""
+    path = str(tmp_path / "d").ljust(length, "d")
+    seen = []
+    listen = socket.socket.listen
+
+    def look(sock: socket.socket, backlog: int) -> None:
+        seen.append(os.path.exists(path))
+        listen(sock, backlog)
+
+    monkeypatch.setattr(socket.socket, "listen", look)
+    claim = Claim(path)
+    assert connects(path)
+    claim.close()
+    assert seen == [len(path) == MAX_PATH_BYTES]
+    assert os.listdir(tmp_path) == []
 
 
 def test_what_a_dead_daemon_left_behind_is_no_obstacle(path: str) -> None:
