@@ -102,9 +102,8 @@ class Claim:
         self._life.release()
 
     def _bind(self) -> socket.socket:
-        if os.path.lexists(self.socket_path):
-            if not stat.S_ISSOCK(os.lstat(self.socket_path).st_mode):
-                raise DaemonUnavailable(self.socket_path, "there is a file of that name that is not a socket")
+        if os.path.lexists(self.socket_path) and not stat.S_ISSOCK(os.lstat(self.socket_path).st_mode):
+            raise DaemonUnavailable(self.socket_path, "there is a file of that name that is not a socket")
         # Under another name until it listens: whoever sees the socket can connect.
         name = self.socket_path + _NOT_YET
         if len(os.fsencode(name)) > MAX_PATH_BYTES:
