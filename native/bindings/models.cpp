@@ -22,35 +22,35 @@ using Parts = std::vector<std::vector<std::tuple<bool, std::uint32_t>>>;
 using Networks = std::vector<std::vector<std::tuple<std::vector<float>, std::vector<float>>>>;
 using Nodes = std::vector<std::tuple<std::uint32_t, double, std::uint32_t, std::uint32_t>>;
 
-adapt::Features features_of(std::size_t numbers, const Parts& features, bool logarithms) {
+adapt::Features features_of(std::size_t numbers, const Parts& features, bool logarithms, std::vector<std::uint32_t> taken) {
     std::vector<std::vector<adapt::Part>> shaped;
     for (const auto& feature : features) {
         shaped.emplace_back();
         for (const auto& [below, number] : feature) shaped.back().push_back({below, number});
     }
-    return {numbers, shaped, logarithms};
+    return {numbers, shaped, logarithms, std::move(taken)};
 }
 
 Trees* made(std::size_t numbers, const Parts& features, bool logarithms, const std::vector<std::uint32_t>& roots, const Nodes& nodes,
-            std::vector<double> leaves, std::size_t labels) {
+            std::vector<double> leaves, std::size_t labels, std::vector<std::uint32_t> taken) {
     std::vector<adapt::Branch> branches;
     branches.reserve(nodes.size());
     for (const auto& [feature, threshold, left, right] : nodes) branches.push_back({feature, threshold, left, right});
     try {
-        return new Trees(features_of(numbers, features, logarithms), roots, branches, std::move(leaves), labels);
+        return new Trees(features_of(numbers, features, logarithms, std::move(taken)), roots, branches, std::move(leaves), labels);
     } catch (const std::invalid_argument& exc) {
         throw nb::value_error(exc.what());
     }
 }
 
-Layers* layered(std::size_t numbers, const Parts& features, bool logarithms, const Networks& networks, std::size_t labels) {
+Layers* layered(std::size_t numbers, const Parts& features, bool logarithms, const Networks& networks, std::size_t labels, std::vector<std::uint32_t> taken) {
     std::vector<std::vector<adapt::Layer>> made;
     for (const auto& layers : networks) {
         made.emplace_back();
         for (const auto& [weights, constants] : layers) made.back().push_back({weights, constants});
     }
     try {
-        return new Layers(features_of(numbers, features, logarithms), made, labels);
+        return new Layers(features_of(numbers, features, logarithms, std::move(taken)), made, labels);
     } catch (const std::invalid_argument& exc) {
         throw nb::value_error(exc.what());
     }
@@ -90,12 +90,12 @@ std::size_t best(const Model& model, const std::vector<double>& numbers, bool lo
 
 void bind_models(nb::module_& m) {
     nb::class_<Trees>(m, "Trees")
-        .def(nb::new_(&made), nb::kw_only(), "numbers"_a, "features"_a, "logarithms"_a, "roots"_a, "nodes"_a, "leaves"_a, "labels"_a)
+        .def(nb::new_(&made), nb::kw_only(), "numbers"_a, "features"_a, "logarithms"_a, "roots"_a, "nodes"_a, "leaves"_a, "labels"_a, "taken"_a = std::vector<std::uint32_t>{})
         .def("scores", &scores<Trees>, "numbers"_a)
         .def("powers", &powers<Trees>, "numbers"_a)
         .def("best", &best<Trees>, "numbers"_a, "lowest"_a);
     nb::class_<Layers>(m, "Layers")
-        .def(nb::new_(&layered), nb::kw_only(), "numbers"_a, "features"_a, "logarithms"_a, "networks"_a, "labels"_a)
+        .def(nb::new_(&layered), nb::kw_only(), "numbers"_a, "features"_a, "logarithms"_a, "networks"_a, "labels"_a, "taken"_a = std::vector<std::uint32_t>{})
         .def("scores", &scores<Layers>, "numbers"_a)
         .def("powers", &powers<Layers>, "numbers"_a)
         .def("best", &best<Layers>, "numbers"_a, "lowest"_a);

@@ -1064,8 +1064,10 @@ class Trees:
         nodes: Sequence[tuple[int, float, int, int]],
         leaves: Sequence[float],
         labels: int,
+        taken: Sequence[int] = (),
     ) -> None:
-        """Raises ValueError."""
+        """`numbers` are handed over as they are, or with `taken` all that was measured of an environment: which of that
+        and of what follows from it they are, by `ringcast.adapt.features`. Raises ValueError."""
 
     def scores(self, numbers: Sequence[float]) -> list[float]:
         """The sum of the leaves, by label. Raises ValueError."""
@@ -1088,8 +1090,10 @@ class Layers:
         logarithms: bool,
         networks: Sequence[Sequence[tuple[Sequence[float], Sequence[float]]]],
         labels: int,
+        taken: Sequence[int] = (),
     ) -> None:
-        """Raises ValueError."""
+        """`numbers` are handed over as they are, or with `taken` all that was measured of an environment: which of that
+        and of what follows from it they are, by `ringcast.adapt.features`. Raises ValueError."""
 
     def scores(self, numbers: Sequence[float]) -> list[float]:
         """The sum of the networks, by label. Raises ValueError."""

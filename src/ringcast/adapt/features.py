@@ -48,12 +48,16 @@ def _messages(period_us: float) -> int:
     return messages if messages < BLOCK else BLOCK
 
 
-def _clash_us(period_us: float, repairs_us: float, messages: int = 0) -> float:
+def _clash_us(period_us: float, repairs_us: float) -> float:
     """The next message may be due while the repairs of a block are on the line."""
-    messages = messages or _messages(period_us)
+    messages = _messages(period_us)
     until_next = messages * period_us - FLUSH_US if messages < BLOCK else period_us
     wait = repairs_us - until_next
     return wait / messages if wait > 0 else 0.0
+
+
+MEASURED = ("receivers", "loss_percent", "burst", "rate_hz", "payload_bytes", "delay_us", "bandwidth_mbit")
+"""What daemons know of an environment."""
 
 
 class Derived(NamedTuple):
@@ -98,32 +102,6 @@ on average behind the repairs of such a block; until what was lost comes where o
 way with what messages wait behind such repairs; messages of such a block; and the loss, of which 0 has a logarithm."""
 
 
-def _timings(environment: Mapping[str, float]) -> tuple[float, ...]:
-    """All of DERIVED, in its order."""
-    rate_hz, delay_us, bandwidth = environment["rate_hz"], environment["delay_us"], environment["bandwidth_mbit"]
-    period = 1e6 / (rate_hz if rate_hz > LEAST else LEAST)
-    wire = 8 * (environment["payload_bytes"] + HEADS_BYTES) / (bandwidth if bandwidth > LEAST else LEAST)
-    third = 4 / 3 * delay_us
-    block = 3 * period
-    repairs = (
-        8 * REPAIRS * (environment["payload_bytes"] + REPAIR_HEADS_BYTES) / (bandwidth if bandwidth > LEAST else LEAST)
-    )
-    messages = _messages(period)
-    way, clash = third + wire + 5, _clash_us(period, repairs, messages)
-    return (
-        period,
-        wire,
-        way,
-        (period if period < HEARTBEAT_US else HEARTBEAT_US) + 2 * third,
-        block if block < FLUSH_US else FLUSH_US,
-        clash,
-        period + 2 * third,
-        way + clash,
-        float(messages),
-        environment["loss_percent"] + HARDLY_PERCENT,
-    )
-
-
 class NumbersMissing(RingcastError, LookupError):
     """An environment does not say all that the model looks at."""
 
@@ -151,29 +129,46 @@ def inputs(features: Sequence[str]) -> list[str]:
 def numbers(features: Sequence[str]) -> Callable[[Mapping[str, float]], list[float]]:
     """From an environment to the numbers that features are made of, each once. What it returns raises
     NumbersMissing."""
-    wanted, names = inputs(features), _names(features)
-    plain = [name for name in names if name not in DERIVED]
-    others = [(one.of, one.needs) for name, one in DERIVED.items() if name in names]
-    # A decision takes microseconds, and a call or a look-up for each number would be a good part of them.
-    taken = [at for at, name in enumerate(DERIVED) if name in names]
-    if {name for one in DERIVED.values() for name in one.needs} <= set(wanted) and min(len(taken), len(plain)) > 1:
-        plain_of, taken_of = itemgetter(*plain), itemgetter(*taken)
-
-        def values(environment: Mapping[str, float]) -> list[float]:
-            return [*plain_of(environment), *taken_of(_timings(environment))]
-    else:
-
-        def values(environment: Mapping[str, float]) -> list[float]:
-            derived = [of(*[environment[name] for name in needs]) for of, needs in others]
-            return [environment[name] for name in plain] + derived
+    wanted, names = inputs(features), _ordered(features)
 
     def found(environment: Mapping[str, float]) -> list[float]:
         try:
-            return values(environment)
+            return [
+                DERIVED[name].of(*[environment[needed] for needed in DERIVED[name].needs])
+                if name in DERIVED else environment[name] for name in names
+            ]  # fmt: skip
         except KeyError:
-            raise NumbersMissing([name for name in wanted if name not in environment], wanted) from None
+            raise _missing(environment, wanted) from None
 
     return found
+
+
+def taken(features: Sequence[str]) -> list[int]:
+    """Which of MEASURED and DERIVED the numbers are: the native core computes these itself, because a decision takes
+    microseconds. Empty where there are others."""
+    at = {name: number for number, name in enumerate([*MEASURED, *DERIVED])}
+    names = _ordered(features)
+    return [at[name] for name in names] if at.keys() >= set(names) else []
+
+
+def measured(features: Sequence[str]) -> Callable[[Mapping[str, float]], Sequence[float]]:
+    """From an environment to MEASURED; what no feature needs may be missing there. What it returns raises
+    NumbersMissing."""
+    wanted, every = inputs(features), itemgetter(*MEASURED)
+
+    def found(environment: Mapping[str, float]) -> Sequence[float]:
+        try:
+            return every(environment)  # type: ignore[no-any-return]
+        except KeyError:
+            if not environment.keys() >= set(wanted):
+                raise _missing(environment, wanted) from None
+            return [environment.get(name, 1.0) for name in MEASURED]
+
+    return found
+
+
+def _missing(environment: Mapping[str, float], wanted: Sequence[str]) -> NumbersMissing:
+    return NumbersMissing([name for name in wanted if name not in environment], wanted)
 
 
 def shapes(features: Sequence[str]) -> list[list[tuple[bool, int]]]:

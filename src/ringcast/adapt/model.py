@@ -21,7 +21,7 @@ from typing import Literal
 import msgspec
 
 from ringcast import _core
-from ringcast.adapt.features import evaluator, inputs, numbers, parts, shapes
+from ringcast.adapt.features import evaluator, inputs, measured, numbers, parts, shapes, taken
 from ringcast.errors import RingcastError
 
 _MOST_LOG = 700.0
@@ -76,7 +76,7 @@ class Chooser:
             raise ModelError(path, "it has no labels, or not exactly one of trees, networks and weights")
         try:
             self.inputs = inputs(model.features)
-            self._numbers = numbers(model.features)
+            self._numbers = measured(model.features) if taken(model.features) else numbers(model.features)
             self._values = evaluator(model.features, model.logarithms)
         except ValueError as exc:
             raise ModelError(path, str(exc)) from exc
@@ -152,6 +152,7 @@ def _native(model: _Model, path: str) -> _core.Trees | _core.Layers | None:
             numbers=len({name for feature in model.features for _, name in parts(feature)}),
             features=shapes(model.features), logarithms=model.logarithms, labels=len(model.labels),
             networks=[[(layer.weights, layer.constants) for layer in layers] for layers in model.networks],
+            taken=taken(model.features),
         )  # fmt: skip
     except ValueError as exc:
         raise ModelError(path, str(exc)) from exc
@@ -180,7 +181,7 @@ def _native_trees(model: _Model, path: str) -> _core.Trees:
         return _core.Trees(
             numbers=len({name for feature in model.features for _, name in parts(feature)}),
             features=shapes(model.features), logarithms=model.logarithms, roots=roots, nodes=nodes, leaves=leaves,
-            labels=len(model.labels),
+            labels=len(model.labels), taken=taken(model.features),
         )  # fmt: skip
     except ValueError as exc:
         raise ModelError(path, str(exc)) from exc

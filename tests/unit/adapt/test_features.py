@@ -6,8 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ringcast import _core
 from ringcast.adapt import NumbersMissing
-from ringcast.adapt.features import DERIVED, evaluator, inputs, numbers
+from ringcast.adapt.features import DERIVED, MEASURED, evaluator, inputs, measured, numbers, shapes, taken
 
 AROUND = {"rate_hz": 100.0, "delay_us": 600.0, "payload_bytes": 190.0, "bandwidth_mbit": 100.0, "loss_percent": 5.0}
 amounts = st.floats(0, 1e6)
@@ -37,19 +38,39 @@ def test_a_message_may_wait_behind_the_repairs_of_a_block(rate_hz: float, waits_
     assert numbers(["clash_us"])(around) == pytest.approx([waits_us], abs=0.1)
 
 
+def by_the_core(features: list[str], around: dict[str, float]) -> list[float]:
+    """A network of one layer that hands its inputs through."""
+    n = len(features)
+    same = [float(row == column) for row in range(n) for column in range(n)]
+    layers = _core.Layers(
+        numbers=len(numbers(features)(around)), features=shapes(features), logarithms=False,
+        networks=[[(same, [0.0] * n)]], labels=n, taken=taken(features),
+    )  # fmt: skip
+    return layers.scores(measured(features)(around))
+
+
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(amounts, amounts, amounts, amounts, amounts)
-def test_all_of_them_at_once_are_what_each_is_alone(
-    rate: float, delay: float, size: float, mbit: float, loss: float
-) -> None:
+def test_the_core_computes_the_same(rate: float, delay: float, size: float, mbit: float, loss: float) -> None:
     around = {
         "rate_hz": rate, "delay_us": delay, "payload_bytes": size, "bandwidth_mbit": mbit, "loss_percent": loss,
+        "receivers": 3.0, "burst": 2.0,
     }  # fmt: skip
-    alone = [numbers([name])(around)[0] for name in DERIVED]
-    assert numbers(list(reversed(DERIVED)))(around) == pytest.approx(alone)
-    assert evaluator(list(reversed(DERIVED)), False)(around) == pytest.approx(alone[::-1])
-    some = ["way_us", "held_us", "lossy_percent", "loss_percent", "rate_hz"]
-    assert evaluator(some, False)(around) == pytest.approx([*(numbers([name])(around)[0] for name in some)])
+    for features in ([*reversed(DERIVED)], [*MEASURED, *DERIVED], ["way_us", "held_us", "loss_percent", "rate_hz"]):
+        # Networks reckon with 24 bits. What nearly fills the line is what is left of two large numbers.
+        near = pytest.approx(evaluator(features, False)(around), rel=1e-5, abs=1e-3)
+        assert by_the_core(features, around) == near
+
+
+def test_what_no_feature_needs_may_be_missing() -> None:
+    assert by_the_core(["period_us", "loss_percent"], {"rate_hz": 100.0, "loss_percent": 5.0}) == [10_000.0, 5.0]
+    assert taken(["rate_hz*temperature"]) == [], "which is neither measured by daemons nor follows from that"
+    with pytest.raises(NumbersMissing, match="also needs rate_hz"):
+        measured(["period_us", "loss_percent"])({"loss_percent": 5.0})
+    with pytest.raises(ValueError, match="measured"):
+        _core.Layers(
+            numbers=1, features=[[(False, 0)]], logarithms=False, networks=[[([1.0], [0.0])]], labels=1, taken=[17]
+        )
 
 
 def test_a_number_that_is_missing_is_named_by_what_the_environment_calls_it() -> None:
