@@ -18,12 +18,12 @@ from growth.probes import (
     PATIENCE_S,
     US,
     Found,
+    OwnMemory,
     Probe,
     best,
     idle_percent,
     median_of,
     memory_bytes,
-    own_bytes,
     per_message,
 )
 from harness.rows import at_most, note, plain
@@ -31,6 +31,8 @@ from ringcast.daemon.rings.kept_files import without_descriptors
 from ringcast.testing.waiting import wait_until
 
 FILES_BESIDE = 300
+MANY = 100
+"""So many things take more memory than a process has in reserve."""
 
 
 def _files_per_tag() -> int:
@@ -106,7 +108,7 @@ def publishers(place: Path, most: int) -> Found:
         probe = Probe(path, session)
         active = session.tag("wild/active", depth=4096, capacity_bytes=1 << 20).publisher()
         sub = session.subscribe("wild/*")
-        before = own_bytes(pid)
+        memory = OwnMemory(pid)
         for n in _decades(most):
             already = holders.held
             took = holders.grow_to("publishers", n - 1, name="wild")
@@ -116,8 +118,7 @@ def publishers(place: Path, most: int) -> Found:
             if holders.held > already:
                 each = US * took / (holders.held - already)
                 curves.add(n, "making a publisher", each, "us", "constant", grows_from=10)
-                memory = (own_bytes(pid) - before) / holders.held / KIB
-                curves.add(n, "daemon's memory per publisher", max(memory, 0.1), "KiB", "constant", grows_from=10)
+                curves.add(n, "daemon's memory per publisher", memory.each(n), "KiB", "constant", grows_from=MANY)
             probe.measure(curves, n, message=False)
             whole = median_of(lambda: session.subscribe("wild/*"), 5, lambda sub: sub.close())
             curves.add(n, "subscribe to all of them", US * whole, "us", "linear", grows_from=10)
@@ -133,11 +134,15 @@ def publishers(place: Path, most: int) -> Found:
 def subscribers(place: Path, most: int) -> Found:
     """Subscribers of one tag, all asleep: each is woken by every message."""
     curves = Curves("sleeping subscribers of a tag")
-    with daemon(place) as (path, pid), Holders(path, 50) as holders, ringcast.connect(path, start=False) as session:
+    with (
+        daemon(place) as (path, pid), Holders(path, 50) as holders, Holders(path, 50) as others,
+        ringcast.connect(path, start=False) as session,
+    ):  # fmt: skip
         probe = Probe(path, session)
         tag = session.tag("one", depth=4096)
         pub = tag.publisher()
-        before = own_bytes(pid)
+        others.grow_to("sleepers", MANY, name="others")  # what they take leaves less in reserve
+        memory = OwnMemory(pid)
         for n in [count for count in (1, 2, 5, 10, 20, 50, 100, 200) if count <= most]:
             already = holders.held
             took = holders.grow_to("sleepers", n, name="one")
@@ -149,8 +154,7 @@ def subscribers(place: Path, most: int) -> Found:
             probe.measure(curves, n, message=False)
             listed = median_of(tag.subscribers, 21)
             curves.add(n, "list all of them", US * listed, "us", "linear", grows_from=5)
-            memory = (own_bytes(pid) - before) / n / KIB
-            curves.add(n, "daemon's memory per subscriber", max(memory, 0.1), "KiB", "constant", grows_from=10)
+            curves.add(n, "daemon's memory per subscriber", memory.each(n), "KiB", "constant", grows_from=20)
         idle = idle_percent([pid, *holders.pids], 3.0)
     yield from curves
     yield at_most(f"{most} sleeping subscribers and their daemon, idle", idle, "% of a core", IDLE)
@@ -161,14 +165,13 @@ def clients(place: Path, most: int) -> Found:
     curves = Curves("client processes")
     with daemon(place) as (path, pid), Holders(path, most) as holders, ringcast.connect(path, start=False) as session:
         probe = Probe(path, session)
-        before = own_bytes(pid)
+        memory = OwnMemory(pid)
         for n in [count for count in (1, 10, 50, 100, 200, 500) if count <= most]:
             already = holders.held
             each = US * holders.grow_to("processes", n) / (n - already)
             curves.add(n, "connect, first of its process, mean", each, "us", "constant", grows_from=10)
             probe.measure(curves, n)
-            memory = (own_bytes(pid) - before) / n / KIB
-            curves.add(n, "daemon's memory per client", max(memory, 0.1), "KiB", "constant", grows_from=10)
+            curves.add(n, "daemon's memory per client", memory.each(n), "KiB", "constant", grows_from=MANY)
         everybody = holders.family()
         idle = idle_percent([pid, *everybody], 4.0)
         sample = statistics.mean(map(memory_bytes, everybody[-20:])) / KIB

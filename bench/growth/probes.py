@@ -64,6 +64,20 @@ def own_bytes(pid: int) -> int:
     return sum(1024 * int(line.split()[1]) for line in rollup if line.startswith("Anonymous:"))
 
 
+class OwnMemory:
+    """What a process takes for itself for each thing more. For the first ones it had room already: parts of pages of
+    things alike that were there before."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._before = (0, own_bytes(pid))
+
+    def each(self, n: int) -> float:
+        """KiB, of those since it was asked last; `n` are there now."""
+        (then, bytes_then), self._before = self._before, (n, own_bytes(self._pid))
+        return max((self._before[1] - bytes_then) / (n - then) / KIB, 0.1)
+
+
 class Probe:
     """A tag with a publisher and a subscriber of its own, beside whatever else the daemon has."""
 

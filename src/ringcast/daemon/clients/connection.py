@@ -50,6 +50,7 @@ class Connection:
         self._blocked = False
         self._retry: asyncio.TimerHandle | None = None
         self._resting: asyncio.TimerHandle | None = None
+        self._silent: asyncio.TimerHandle | None = None
         self._fd = sock.fileno()
         loop.add_reader(self._fd, self._on_readable, self)
 
@@ -57,6 +58,15 @@ class Connection:
     def reading(self) -> bool:
         """Whether more packets may be taken from the client now."""
         return not self.closed and not self._outbox and not self._ending and self._resting is None
+
+    def expect_hello(self, seconds: float, on_silent: Callable[[], None]) -> None:
+        """Have `on_silent` called if it was not greeted by then."""
+        self._silent = self._loop.call_later(seconds, on_silent)
+
+    def greet(self) -> None:
+        self.greeted = True
+        if self._silent is not None:
+            self._silent.cancel()
 
     def rest(self, seconds: float) -> None:
         """Read nothing for so long."""
@@ -96,7 +106,7 @@ class Connection:
         self.closed = True
         self._loop.remove_reader(self._fd)
         self._loop.remove_writer(self._fd)
-        for timer in (self._retry, self._resting):
+        for timer in (self._retry, self._resting, self._silent):
             if timer is not None:
                 timer.cancel()
         self._outbox.clear()

@@ -5,7 +5,6 @@ Invariant: nobody joins who speaks another protocol, or for whom there is no rul
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 from collections.abc import Callable
@@ -42,12 +41,12 @@ class Greeting:
 
     def expect(self, connection: Connection, peer: Peer, drop: Callable[[Connection, str], None]) -> None:
         """Have a connection dropped that does not say hello in time."""
-        asyncio.get_running_loop().call_later(HELLO_S, self._look, connection, peer, drop)
 
-    def _look(self, connection: Connection, peer: Peer, drop: Callable[[Connection, str], None]) -> None:
-        if not connection.greeted and not connection.closed:
+        def silent() -> None:
             self._audit.note("client", f"user {peer.user}", "connect", "", "it says nothing", peer.pid)
             drop(connection, "silent")
+
+        connection.expect_hello(HELLO_S, silent)
 
     def greet(self, connection: Connection, peer: Peer, hello: Request, fds: list[Descriptor]) -> None:
         """Raises BadMessage."""
@@ -81,6 +80,6 @@ class Greeting:
         except RingcastError as exc:
             connection.push(refuse(hello.id, exc))
             return
-        connection.greeted = True
+        connection.greet()
         logger.info("client %d joined: process %d of %s, %s", connection.number, peer.pid, peer.user, hello.program)
         connection.push(Welcome(id=hello.id, node=self._local.table.node, daemon_pid=os.getpid()))

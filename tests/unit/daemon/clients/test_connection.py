@@ -190,3 +190,20 @@ def test_a_system_that_refuses_descriptors_in_flight_is_asked_again(
     monkeypatch.setattr(connection_module, "RETRY_S", 0.0)
     run(rigs, body)
     assert refusals == []
+
+
+def test_who_is_greeted_or_gone_is_no_longer_expected_to_speak() -> None:
+    async def live() -> None:
+        loop, silent = asyncio.get_running_loop(), list[str]()
+        rigs = {name: Rig(loop) for name in ("says nothing", "is greeted", "leaves")}
+        for name, rig in rigs.items():
+            rig.connection.expect_hello(0.0, lambda name=name: silent.append(name))  # type: ignore[misc]
+        rigs["is greeted"].connection.greet()
+        rigs["leaves"].connection.close()
+        await asyncio.sleep(0.01)
+        assert silent == ["says nothing"]
+        for rig in rigs.values():
+            rig.connection.close()
+            rig.client.close()
+
+    asyncio.run(live())
