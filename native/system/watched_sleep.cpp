@@ -54,15 +54,15 @@ private:
     // How long until the next look; for ever while nobody is listed.
     i64 look() {
         const std::lock_guard lock(mutex_);
-        std::erase_if(places_, [](const std::shared_ptr<Place>& place) { return place.use_count() == 1 || forgets(*place); });
+        // Each place once, since none of it is in a cache by then.
+        bool quick = false;
+        std::erase_if(places_, [&](const std::shared_ptr<Place>& place) {
+            if (place.use_count() == 1 || forgets(*place)) return true;
+            quick = quick || !place->quiet.load();
+            return false;
+        });
         if (places_.empty()) return kForever;
-        const bool quick = std::any_of(places_.begin(), places_.end(), [](const auto& place) { return !quiet(*place); });
         return quick ? WatchedSleep::kLookNs : futex::kSliceNs;
-    }
-
-    static bool quiet(Place& place) {
-        const std::lock_guard lock(place.asking);
-        return place.missed != nullptr;
     }
 
     // Wake one that stayed asleep since the look before, if it is to be woken.
@@ -80,7 +80,7 @@ private:
         if (turns != place.seen) {
             place.seen = turns;
             place.unchanged = 0;
-            if (asleep && quiet(place)) disturb(place, turns);
+            if (asleep && place.quiet.load()) disturb(place, turns);
             return false;
         }
         ++place.unchanged;
@@ -140,6 +140,7 @@ void WatchedSleep::make_quiet(Missed missed, void* sleeper) {
     const std::lock_guard lock(place_->asking);
     place_->missed = missed;
     place_->sleeper = sleeper;
+    place_->quiet.store(missed != nullptr);
 }
 
 bool WatchedSleep::enlist(const std::shared_ptr<Place>& place) {

@@ -55,6 +55,7 @@ public:
         InheritingMutex asking;  // `missed` is called with it, and who slept quietly gets up with it
         Missed missed = nullptr;
         void* sleeper = nullptr;
+        std::atomic<bool> quiet{false};  // whether there is `missed`
         // ---- the watching thread's own
         u32 seen = 0;
         u32 unchanged = 0;  // looks since it changed
