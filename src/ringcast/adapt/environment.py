@@ -15,6 +15,7 @@ delay is no longer way.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
@@ -50,6 +51,9 @@ LATELY = (1, 2)
 """So many looks are compared with those before them."""
 SLOWER = 3
 """Looks that must say so before a stream has become slow."""
+EMPTIES_S = 10.0
+"""After a line was busy, its queue has to empty, and nodes believe a shorter round trip after some rounds: what they
+say until then may be of the queue."""
 PAUSE = 5
 """So many looks without a message are part of a slow stream. More are a pause, which says nothing of its rate."""
 
@@ -119,6 +123,8 @@ class Surroundings:
         """Of those who answered in the last look, if something came."""
         self._lines: dict[str, Line] = {}
         """Of nodes that send, as of the last look."""
+        self._full_s = -math.inf
+        """When a look last said that one of these is busy."""
         self._taken: dict[str, list[Taken]] = {}
         """By receiver, in the last look in which something came: what leaves by lines is of the last moment too."""
         self.carried_by: set[str] = set()
@@ -130,11 +136,13 @@ class Surroundings:
     ) -> None:  # fmt: skip
         """Nodes that are not among them receive nothing any more, but for those that were asked and are `silent`: they
         are where they were. `answered_s` is when each one counted, where that is another time than `now_s`."""
-        heard, answered_s = list(heard), answered_s or {}
+        heard, answered_s, was_busy = list(heard), answered_s or {}, self.is_busy
         self._look_at_senders({one.node: by_key(one.sent) for one in heard if one.sent}, silent)
         self._lines = {node: line for node, line in self._lines.items() if node in silent}
         self._lines |= {one.node: _line(one) for one in heard if one.line > 0}
-        busy = self.is_busy
+        if was_busy or self.is_busy:
+            self._full_s = now_s
+        queued = now_s - self._full_s <= EMPTIES_S
         told = {one.node: one for one in heard if one.channels}
         self.carried_by = {channel.transport for one in told.values() for channel in one.channels}
         for gone in self._before.keys() - told.keys() - set(silent):
@@ -153,7 +161,7 @@ class Surroundings:
             self._before[node] = at_s, channels
             before_s, _ = self._ways.get(node, (0.0, 0.0))
             bandwidth = max(one.bandwidth, LEAST_RATE) if one.bandwidth > 0 else 0.0
-            self._ways[node] = _round_trip_s(before_s, one.round_trip_s, busy), bandwidth
+            self._ways[node] = _round_trip_s(before_s, one.round_trip_s, queued), bandwidth
         came = any(look.messages or look.seen for look in found.values())
         self._last = list(found.values()) if came else []
         if came:
@@ -267,12 +275,12 @@ class Surroundings:
         )
 
 
-def _round_trip_s(before_s: float, now_s: float, busy: bool) -> float:
+def _round_trip_s(before_s: float, now_s: float, queued: bool) -> float:
     """Behind a busy line messages wait in its queue: the way is as long as it was at its shortest since then. 0 is not
     known."""
     if not (before_s and now_s):
         return before_s or now_s
-    return min(before_s, now_s) if busy else now_s
+    return min(before_s, now_s) if queued else now_s
 
 
 def _line(one: Heard) -> Line:

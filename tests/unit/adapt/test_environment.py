@@ -310,11 +310,17 @@ def test_while_a_senders_line_is_busy_the_way_is_no_longer_than_it_was() -> None
     found = around.environment()
     assert found is not None
     assert found.delay_us == pytest.approx(100.0), "messages wait in the queue"
-    around.look(2.0, heard(2, 26_000.0, 0.4))
-    then = around.environment()
-    assert then is not None
-    assert then.delay_us == pytest.approx(200_000.0), "the way is long although the line is not full"
-    around.look(3.0, heard(3, 125_000.0, 0.001))
+    for second in (2, 12, 13):
+        around.look(float(second), heard(second, 26_000.0, 0.4))
+        then = around.environment()
+        assert then is not None
+        assert then.delay_us == pytest.approx(200_000.0 if second == 13 else 100.0), "of a queue that may just be empty"
+    around.line_is(heard(0, 125_000.0, 0.0)[0])
+    around.look(14.0, heard(14, 26_000.0, 0.8))
+    between = around.environment()
+    assert between is not None
+    assert between.delay_us == pytest.approx(200_000.0), "it was full between two looks"
+    around.look(15.0, heard(15, 125_000.0, 0.001))
     shorter = around.environment()
     assert shorter is not None
     assert shorter.delay_us == pytest.approx(500.0), "it may be shorter"

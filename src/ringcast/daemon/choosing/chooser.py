@@ -2,7 +2,7 @@
 
 Every second it asks the nodes that receive such a tag what they counted (`asking`), and decides
 (`ringcast.adapt.ranking`, `ringcast.adapt.deciding`). Through a thin line it asks more seldom, and looks at the line
-itself every second, which costs nothing.
+itself more often, which costs nothing.
 While somebody reads what choices cost (`@ringcast/<node>/choices`), it also looks at its other tags, and tells of them
 too: what an administrator or a subscriber chose is learned from as well. What is chosen for some receivers follows
 from what these meet (`wishes`). Invariants: without such a subscriber or reader nothing runs; only tags that this node
@@ -20,7 +20,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 
 import msgspec
 
-from ringcast.adapt.deciding import LONGEST_RELIEF_S, Deciding
+from ringcast.adapt.deciding import Deciding
 from ringcast.adapt.lines import Line
 from ringcast.adapt.names import keeps_order
 from ringcast.adapt.ranking import ranked
@@ -47,8 +47,12 @@ logger = logging.getLogger("ringcast.daemon")
 SOON_S = 0.05
 HURRIED_S = 0.3
 """After the last look, when a line changed: a shorter time says little of a rate."""
-RELIEVED_S = 1.0
+GLANCE_S = 0.3
+"""How often a thin line is looked at: each moment adds to its queue, and to look takes nothing of it."""
+RELIEVED_S = 0.5
 """After what filled a line was replaced in haste: what left since then says whether the queue is empty."""
+MOST_JUDGED = 8
+"""Times after each other: by then what was taken in haste has been judged again, whatever the queue (`deciding`)."""
 MOST_BESIDES = 256
 """Tags that are told of although nobody leaves them to this node."""
 USUAL = "relate2"
@@ -144,8 +148,11 @@ class Choosing:
             self._somebody_asks = any(map(asks, [*table.tags(), *table.all_subscribers()]))
 
     async def _look_when_due(self, mine: dict[str, dict[str, Asked]]) -> None:
-        if self._loop.time() < self._due_s and mine == self._mine_then and not await self._became_busy():
-            return
+        if self._loop.time() < self._due_s and mine == self._mine_then:
+            if not await self._became_busy():
+                return
+            # At once, by what left the line: answers of other nodes would come through the queue that fills.
+            await self._judge_line(self._tags)
         self._due_s = self._loop.time()
         await self.look(mine)
 
@@ -159,7 +166,7 @@ class Choosing:
 
     def _done(self) -> None:
         self._looking = None
-        self._alarm.within(PERIOD_S)  # whatever happens
+        self._alarm.within(GLANCE_S if self._is_thin() else PERIOD_S)  # whatever happens
         now_s = self._loop.time()
         if self._asked:
             self._asked = False
@@ -176,6 +183,9 @@ class Choosing:
         if any(tag.wavers for tag in self._tags.values()):
             return PERIOD_S
         return period_s(self._asking.asked, self._thinnest())
+
+    def _is_thin(self) -> bool:
+        return period_s(self._asking.asked, self._thinnest()) > PERIOD_S
 
     def _thinnest(self) -> float:
         """Bytes per second of the line that has the least left; 0 where none is known."""
@@ -248,7 +258,7 @@ class Choosing:
 
     async def _judge_lines(self) -> None:
         """At once where a line changed, and again while what filled it was replaced in haste."""
-        for _ in range(math.ceil(LONGEST_RELIEF_S / PERIOD_S) + 2):
+        for _ in range(MOST_JUDGED):
             if self._line_changed.is_set():
                 self._line_changed.clear()
                 await self._judge_line(self._tags)
