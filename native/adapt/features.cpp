@@ -12,14 +12,14 @@ namespace {
 constexpr double kLeast = 1e-6;
 // Of ringcast.adapt.features, where they are explained.
 constexpr double kHeadsBytes = 60, kRepairHeadsBytes = 138, kRepairs = 3, kHeartbeatUs = 5000, kFlushUs = 5000, kHardlyPercent = 0.05;
-constexpr int kBlock = 4;
+constexpr int kBlockMessages = 4;
 
 std::array<double, kMeasured + kDerived> with_derived(const double* measured) {
     const double loss_percent = measured[1], rate_hz = measured[3], payload_bytes = measured[4], delay_us = measured[5], bandwidth_mbit = measured[6];
     const double period = 1e6 / std::max(rate_hz, kLeast), per_byte = 8 / std::max(bandwidth_mbit, kLeast), third = 4.0 / 3 * delay_us;
     const double wire = per_byte * (payload_bytes + kHeadsBytes), way = third + wire + 5;
-    const int messages = kFlushUs / period < kBlock - 1 ? static_cast<int>(kFlushUs / period) + 1 : kBlock;
-    const double until_next = messages < kBlock ? messages * period - kFlushUs : period;
+    const int messages = kFlushUs / period < kBlockMessages - 1 ? static_cast<int>(kFlushUs / period) + 1 : kBlockMessages;
+    const double until_next = messages < kBlockMessages ? messages * period - kFlushUs : period;
     const double clash = std::max(kRepairs * per_byte * (payload_bytes + kRepairHeadsBytes) - until_next, 0.0) / messages;
     std::array<double, kMeasured + kDerived> all{};
     std::copy(measured, measured + kMeasured, all.begin());

@@ -252,8 +252,8 @@ def test_descriptors_go_on_after_a_daemons_restart(daemon, session, connect, eve
 
 def test_who_took_all_that_came_need_not_come_back_for_the_publisher_to_know(session, connect):
     async def main():
-        sub = session.subscribe("news", reliable=True)
-        pub = connect().publisher("news")
+        sub = session.subscribe("all-that-came", reliable=True)  # no other test has a reader there
+        pub = connect().publisher("all-that-came")
         for i in range(3):
             pub.send(b"%d" % i)
         assert [msg.data for msg in await sub.recv_many_async(10, timeout=30)] == [b"0", b"1", b"2"]
