@@ -76,8 +76,8 @@ def phases(quick: bool) -> tuple[RealPhase, ...]:
     if quick:
         # Many receivers see many losses in a short time.
         return (
-            RealPhase("nothing is lost", 1_300, MORE), RealPhase("5 % is lost", 2_300, MORE, 0.05),
-            RealPhase("a thin link", 2_300, MORE, 0.05, line=THIN),
+            RealPhase("nothing is lost", 1_300, MORE), RealPhase("5 % is lost", 1_900, MORE, 0.05),
+            RealPhase("a thin link", 1_900, MORE, 0.05, line=THIN),
         )  # fmt: skip
     return (
         RealPhase("nothing is lost", 6_000), RealPhase("1 % is lost", 9_000, loss=0.01),

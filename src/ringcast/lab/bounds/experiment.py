@@ -35,7 +35,7 @@ NEEDS_ROOT = False
 __all__ = ["NEEDS_ROOT", "PIPELINES", "conclude", "run"]
 EXPERIMENT, METRIC = "bounds", "delay"
 SETS, QUICK_SETS, LEAST_SETS = 40, 12, 6
-TOGETHER_S = 20.0
+TOGETHER_S = 12.0
 """For all sets, where all experiments run in their quick forms."""
 LINKED, QUICK_LINKED = 10, 3
 """Over a link."""

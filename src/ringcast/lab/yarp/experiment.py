@@ -27,7 +27,7 @@ not the second worst of a hundred."""
 QUICK_COUNT, COUNT = 50, 150
 """Of other cells."""
 JUDGED_SHARES = (0.0, 0.7)
-TOGETHER_S = 16.0
+TOGETHER_S = 13.0
 """For the round trips of a case, where all experiments run in their quick forms."""
 MOST_FLOODED = 3.0
 """What the p99 of a critical channel may be beside a flood of other work for its daemons, in times that without."""
