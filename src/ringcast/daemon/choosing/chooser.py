@@ -258,7 +258,7 @@ class Choosing:
                 self._tell_besides(name, tag)
 
     async def _judge_lines(self) -> None:
-        """At once where a line changed. Again while what filled it was replaced in haste, and for a while if it is thin:
+        """At once where a line changed. Again while what filled it was replaced in haste, and if it is thin for a while:
         the look that follows a change asks other nodes, and meanwhile the queue may fill."""
         for _ in range(MOST_JUDGED):
             if self._line_changed.is_set():
