@@ -52,8 +52,7 @@ GLANCE_S = 0.3
 RELIEVED_S = 0.5
 """After what filled a line was replaced in haste: what left since then says whether the queue is empty."""
 MOST_JUDGED = 8
-"""Times after each other: by then what was taken in haste has been judged again, whatever the queue (`deciding`), and a
-stream whose rate rises just after its line became thin has filled it."""
+"""Times after each other: by then what was taken in haste has been judged again, whatever the queue (`deciding`)."""
 MOST_BESIDES = 256
 """Tags that are told of although nobody leaves them to this node."""
 USUAL = "relate2"
@@ -258,19 +257,17 @@ class Choosing:
                 self._tell_besides(name, tag)
 
     async def _judge_lines(self) -> None:
-        """At once where a line changed. Again while what filled it was replaced in haste, and if it is thin for a while:
-        the look that follows a change asks other nodes, and meanwhile the queue may fill."""
+        """At once where a line changed, and again while what filled it was replaced in haste."""
         for _ in range(MOST_JUDGED):
             if self._line_changed.is_set():
                 self._line_changed.clear()
                 await self._judge_line(self._tags)
-            if not (self._is_relieved() or self._is_thin()):
+            if not self._is_relieved():
                 return
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._line_changed.wait(), RELIEVED_S)
             if not self._line_changed.is_set():
-                relieved = [name for name, tag in self._tags.items() if tag.is_relieved]
-                await self._judge_line(relieved or self._tags)
+                await self._judge_line([name for name, tag in self._tags.items() if tag.is_relieved])
 
     def _is_relieved(self) -> bool:
         return any(tag.is_relieved for tag in self._tags.values())
