@@ -1,4 +1,5 @@
-"""A model that predicts the same costs everywhere within its spans, and what fits a line by the plain arithmetic."""
+"""A calm environment, a model that predicts the same costs everywhere within its spans, and what fits a line by the
+plain arithmetic."""
 
 from __future__ import annotations
 

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
+from choosers import CALM, around
 
 from ringcast.adapt.environment import Environment
 from ringcast.adapt.foretelling import UNITS, cost, expected_loss, rule, shown
 from ringcast.adapt.wanting import Wish
 from ringcast.model.carrier import METRICS
 from ringcast.transport import find
-
-CALM = Environment(
-    receivers=3, loss_percent=1.0, burst=1.0, rate_hz=100.0, payload_bytes=12.0, delay_us=150.0, bandwidth_mbit=100.0,
-    messages=1_000,
-)  # fmt: skip
-
-
-def around(**numbers: float) -> Environment:
-    return msgspec.structs.replace(CALM, **numbers)
 
 
 def best(environment: Environment, metric: str, **more: float) -> str:
